@@ -42,10 +42,11 @@ impl Mapper for DefaultMapper {
         &mut self,
         task: &TaskInfo<'_>,
         requirement: usize,
-        place: (ProcessorId, usize),
+        processor: ProcessorId,
+        variant: usize,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
-        let mut mapping = Defaults.map_requirement(task, requirement, place, context);
+        let mut mapping = Defaults.map_requirement(task, requirement, processor, variant, context);
         if let (true, RequirementMapping::Instance(choices)) = (self.piecewise, &mut mapping) {
             choices.retain(|choice| choice.extent == Extent::Region);
             choices.iter_mut().for_each(|choice| {

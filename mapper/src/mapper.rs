@@ -196,7 +196,7 @@ pub trait Mapper: Send {
         let processor = self.select_processor(task, context.machine());
         let variant = self.select_variant(task, processor, context.machine());
         let requirements = (0..task.requirements.len())
-            .map(|requirement| self.map_requirement(task, requirement, (processor, variant), context))
+            .map(|requirement| self.map_requirement(task, requirement, processor, variant, context))
             .collect();
         let (priority, validity) = (self.priority(task), self.validity(task));
         TaskMapping {
@@ -224,11 +224,12 @@ pub trait Mapper: Send {
         &mut self,
         task: &TaskInfo<'_>,
         requirement: usize,
-        (processor, variant): (ProcessorId, usize),
+        processor: ProcessorId,
+        variant: usize,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
         if let Some(inner) = self.inner() {
-            return inner.map_requirement(task, requirement, (processor, variant), context);
+            return inner.map_requirement(task, requirement, processor, variant, context);
         }
 
         RequirementMapping::Instance(choices_by_affinity(&task.requirements[requirement], processor, context.machine()))

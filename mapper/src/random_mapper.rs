@@ -91,8 +91,10 @@ impl RandomMapper {
     /// does.
     fn choices(
         &mut self,
-        (number, requirement): (usize, &RequirementInfo),
-        (processor, variant): (ProcessorId, &LayoutConstraint),
+        number: usize,
+        requirement: &RequirementInfo,
+        processor: ProcessorId,
+        variant: &LayoutConstraint,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
         let visible = context.machine().memories_visible_from(processor);
@@ -234,11 +236,11 @@ impl Mapper for RandomMapper {
         // Others are taken where there are no leaves.
         let any_variant = chosen.is_some_and(|variant| variant.is_leaf) && self.random.usize(..4) == 0;
         let requirements = (task.requirements.iter().enumerate())
-            .map(|requirement| match is_virtual {
+            .map(|(number, requirement)| match is_virtual {
                 true => RequirementMapping::Virtual,
                 false => {
-                    let layout = chosen.map(|variant| variant.layout_of(requirement.0)).unwrap_or_default();
-                    let mut choices = self.choices(requirement, (processor, &layout), context);
+                    let layout = chosen.map(|variant| variant.layout_of(number)).unwrap_or_default();
+                    let mut choices = self.choices(number, requirement, processor, &layout, context);
                     if any_variant && let RequirementMapping::Instance(choices) = &mut choices {
                         // One at least is to fit.
                         choices.iter_mut().for_each(|choice| {
@@ -283,7 +285,7 @@ impl Mapper for RandomMapper {
         context: &dyn MappingContext,
     ) -> RequirementMapping {
         self.consider(("inline", &requirement.fields, processor));
-        self.choices((0, requirement), (processor, &LayoutConstraint::default()), context)
+        self.choices(0, requirement, processor, &LayoutConstraint::default(), context)
     }
 
     fn rank_sources(&mut self, sources: &[InstanceInfo], destination: &InstanceInfo, _machine: &Machine) -> Vec<usize> {

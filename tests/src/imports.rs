@@ -141,20 +141,9 @@ impl Modules {
 
 /// Collects the paths that begin with `crate`, `super` or `self` in the tokens of a module.
 pub fn imports(tokens: TokenStream, module: &Module, paths: &mut Vec<Module>) {
-    let tokens: Vec<_> = tokens.into_iter().collect();
-    let mut at = 0;
-    while at < tokens.len() {
-        if is_test(&tokens[at..]) {
-            // The attribute, and the item: to the end of its braces or to its semicolon.
-            let ends = |token: &TokenTree| match token {
-                TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
-                TokenTree::Punct(punct) => punct.as_char() == ';',
-                _ => false,
-            };
-            at += tokens[at..].iter().position(ends).map_or(tokens.len(), |end| end + 1);
-            continue;
-        }
-        match &tokens[at] {
+    let tokens = without_tests(tokens);
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
             TokenTree::Ident(ident) => {
                 let is_first = at == 0 || !is_colon(&tokens[at - 1]);
                 let start = match ident.to_string().as_str() {
@@ -170,8 +159,29 @@ pub fn imports(tokens: TokenStream, module: &Module, paths: &mut Vec<Module>) {
             TokenTree::Group(group) => imports(group.stream(), module, paths),
             _ => {}
         }
-        at += 1;
     }
+}
+
+/// The tokens of a file or group, but for items that are compiled for tests alone. Groups among them are as they were.
+#[must_use]
+pub fn without_tests(tokens: TokenStream) -> Vec<TokenTree> {
+    let tokens: Vec<_> = tokens.into_iter().collect();
+    let (mut kept, mut rest) = (Vec::with_capacity(tokens.len()), tokens.as_slice());
+    while let [first, others @ ..] = rest {
+        if is_test(rest) {
+            // The attribute, and the item: to the end of its braces or to its semicolon.
+            let ends = |token: &TokenTree| match token {
+                TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+                TokenTree::Punct(punct) => punct.as_char() == ';',
+                _ => false,
+            };
+            rest = rest.iter().position(ends).map_or(&[], |end| &rest[end + 1..]);
+            continue;
+        }
+        kept.push(first.clone());
+        rest = others;
+    }
+    kept
 }
 
 /// Collects the paths of a use tree, or a path, that goes on after `start`.

@@ -36,8 +36,10 @@ impl Lifetime {
 pub fn run_nodes<T>(
     mut simulation: Simulation,
     network: &Network,
-    (answers, lifetimes): (&[Answer<T>], &[Lifetime]),
-    (seed, killed): (u64, Option<(usize, u64)>),
+    answers: &[Answer<T>],
+    lifetimes: &[Lifetime],
+    seed: u64,
+    killed: Option<(usize, u64)>,
 ) -> (Report, Vec<T>) {
     if let Some((node, turn)) = killed {
         simulation.kill_at(turn, &answers[node]);

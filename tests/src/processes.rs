@@ -97,7 +97,7 @@ fn numbered(file: &Path, number: u64) -> PathBuf {
 ///
 /// # Panics
 /// If they cannot be started.
-pub fn job(nodes: usize, (meeting, shared_memory): (&Path, bool), command: impl Fn(usize) -> Command) -> Vec<Output> {
+pub fn job(nodes: usize, meeting: &Path, shared_memory: bool, command: impl Fn(usize) -> Command) -> Vec<Output> {
     let start = |rank: usize| {
         let mut command = command(rank);
         command.env(RANK, rank.to_string()).env(NODES, nodes.to_string());

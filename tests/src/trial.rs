@@ -437,7 +437,8 @@ impl Trial {
             Ok(runtime) => runtime,
             Err(error) => return Outcome::deviation(format!("cannot start: {error}")),
         };
-        let mut run = Run::new(program, expected);
+        let (expected, fate) = expected;
+        let mut run = Run::new(program, expected, fate);
         // What travels together from node to node fails together; and what is done together, if one of them is lost.
         let fails = self.nodes > 1 && self.family.has_faults() || self.misfortune.is_loss();
         run.tolerance = if fails { Tolerance::Errors } else { self.family.tolerance() };

@@ -45,15 +45,15 @@ fn is_written(format: &str, extents: &[i64], entries: &Sorted) {
     TensorFile::of(Path::new(&flat)).unwrap().write(&tensor).unwrap();
     assert!(fs::read(&flat).unwrap() == lines(entries, order), "{format} {extents:?}");
     if order <= 2 {
-        let size = (extents[0] as u64, extents.get(1).map_or(1, |&extent| extent as u64));
+        let (rows, columns) = (extents[0] as u64, extents.get(1).map_or(1, |&extent| extent as u64));
         let mut expected = Vec::new();
         if ["{D}", "{D,D}"].contains(&format) {
-            let mut elements = vec![0.0; (size.0 * size.1) as usize];
+            let mut elements = vec![0.0; (rows * columns) as usize];
             let number = |at: &[i64]| at.get(1).map_or(0, |column| column * extents[0]) + at[0];
             entries.iter().for_each(|(at, value)| elements[number(at) as usize] = *value);
-            matrix_market::write_array(&mut expected, size, elements).unwrap();
+            matrix_market::write_array(&mut expected, rows, columns, elements).unwrap();
         } else {
-            matrix_market::write_head::<f64>(&mut expected, size, entries.len() as u64).unwrap();
+            matrix_market::write_head::<f64>(&mut expected, rows, columns, entries.len() as u64).unwrap();
             expected.extend(lines(entries, 2));
         }
         TensorFile::of(Path::new(&matrix)).unwrap().write(&tensor).unwrap();

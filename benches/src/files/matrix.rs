@@ -49,8 +49,8 @@ pub fn write(path: &Path, bytes: u64) -> Result<()> {
         let mut values = Writer::new(&file, &header, Part::Values, 0);
         (0..rows * ENTRIES).try_for_each(|entry| values.values(&[(entry % 7) as f64 + 0.25]))?;
         let sums = [
-            (Part::Pos(1), write_numbers(&file, &header, (Part::Pos(1), 0), pos)?),
-            (Part::Idx(1), write_numbers(&file, &header, (Part::Idx(1), 0), columns)?),
+            (Part::Pos(1), write_numbers(&file, &header, Part::Pos(1), 0, pos)?),
+            (Part::Idx(1), write_numbers(&file, &header, Part::Idx(1), 0, columns)?),
             (Part::Values, values.finish()?),
         ];
         sums.into_iter().for_each(|(part, sum)| header.set_checksum(part, Summed::join([sum])));

@@ -57,8 +57,8 @@ pub fn matrix_market(stage: &Stage) -> Result<Vec<Row>> {
     let (from, into) = (text(stage, "mtx")?, stage.folder.join("written.mtx"));
     let (file, to) = (TensorFile::of(&from).map_err(Error::tensor)?, TensorFile::of(&into).map_err(Error::tensor)?);
     let matrix = DynamicTensor::from(stored(stage)?);
-    let read = in_turns(stage, Rival::SciPy, ("read-mtx", &from), || read(&file).map_err(Error::tensor))?;
-    let write = in_turns(stage, Rival::SciPy, ("write-mtx", &from), || to.write(&matrix).map_err(Error::tensor))?;
+    let read = in_turns(stage, Rival::SciPy, "read-mtx", &from, || read(&file).map_err(Error::tensor))?;
+    let write = in_turns(stage, Rival::SciPy, "write-mtx", &from, || to.write(&matrix).map_err(Error::tensor))?;
     let bytes = size(&from)? / 1e6;
     let mut rows = vec![Row::new("a Matrix Market file, read", bytes / read.0, "MB/s")];
     rows.extend(read.1.map(|times| Row::new("  of the speed of SciPy", times, "times").must(AtLeast(1.0))));
@@ -85,7 +85,7 @@ pub fn archive(stage: &Stage) -> Result<Vec<Row>> {
         let read = Archive::new(BufReader::new(file)).and_then(|mut archive| Sparse::read(&mut archive));
         read.map(drop).map_err(Error::tensor)
     };
-    let read = in_turns(stage, Rival::NumPy, ("read-npz", &path), ours)?;
+    let read = in_turns(stage, Rival::NumPy, "read-npz", &path, ours)?;
     let mut rows = vec![Row::new("a .npz file, read", size(&path)? / 1e9 / read.0, "GB/s")];
     rows.extend(read.1.map(|times| Row::new("  of the speed of NumPy", times, "times").must(AtLeast(1.0))));
     Ok(rows)
@@ -137,7 +137,8 @@ fn write_archive(path: &Path, matrix: &SparseTensor<f64>) -> Result<()> {
 fn in_turns<E: Into<Error>>(
     stage: &Stage,
     rival: Rival,
-    (what, path): (&str, &Path),
+    what: &str,
+    path: &Path,
     mut ours: impl FnMut() -> Result<(), E>,
 ) -> Result<(f64, Option<f64>)> {
     let into = stage.folder.join("rival.mtx");

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use self::works::Work;
 use crate::error::Error;
-use crate::tensors::contest::{Contest, Contestant, Scale, Stage};
+use crate::tensors::contest::{Contest, Contestant, Goal, Scale, Stage};
 use crate::tensors::turns::Player;
 use crate::toolbox::Rival;
 
@@ -32,7 +32,7 @@ pub static CONTESTS: &[Contest] = &[
     }),
     contest("spmv-arrow", "SpMV, one long row", "million entries/s", |stage| {
         let mut contestants = all(stage, "spmv", "arrow:4000000", "arrow:200", 1.0);
-        contestants.push(by_rows(stage, "spmv", ("arrow:4000000", "arrow:200")));
+        contestants.push(by_rows(stage, "spmv", "arrow:4000000", "arrow:200"));
         contestants
     }),
     contest("spmm", "SpMM with 16 columns, Poisson's equation", "million entries/s", |stage| {
@@ -66,22 +66,22 @@ pub static CONTESTS: &[Contest] = &[
         all(stage, "spgemm", "uniform:200000", "uniform:200", 1.0)
     }),
     contest("spmv-2", "SpMV, Poisson's equation, two processes", "million entries/s", |stage| {
-        on_processes(stage, 2, ("spmv", "poisson:2000", "poisson:20"), 1.0)
+        on_processes(stage, 2, "spmv", "poisson:2000", "poisson:20", 1.0)
     }),
     contest("spmv-4", "SpMV, Poisson's equation, four processes", "million entries/s", |stage| {
-        on_processes(stage, 4, ("spmv", "poisson:2000", "poisson:20"), 0.9)
+        on_processes(stage, 4, "spmv", "poisson:2000", "poisson:20", 0.9)
     }),
     contest("spmm-2", "SpMM with 16 columns, Poisson's equation, two processes", "million entries/s", |stage| {
-        on_processes(stage, 2, ("spmm16", "poisson:1000", "poisson:20"), 1.0)
+        on_processes(stage, 2, "spmm16", "poisson:1000", "poisson:20", 1.0)
     }),
     contest("spadd3-2", "Sums of three matrices, 8 entries a row each, two processes", "million entries/s", |stage| {
-        on_processes(stage, 2, ("spadd3", "uniform:1000000", "uniform:200"), 3.0)
+        on_processes(stage, 2, "spadd3", "uniform:1000000", "uniform:200", 3.0)
     }),
     contest("spmv-weak-1", "SpMV, 64 entries a row, one process of one worker", "million entries/s", |stage| {
-        on_processes(stage, 1, ("spmv", "band:200000", "band:100"), 0.92)
+        on_processes(stage, 1, "spmv", "band:200000", "band:100", 0.92)
     }),
     contest("spmv-weak-2", "SpMV, twice as many rows, two processes of one worker", "million entries/s", |stage| {
-        on_processes(stage, 2, ("spmv", "band:400000", "band:200"), 0.92)
+        on_processes(stage, 2, "spmv", "band:400000", "band:200", 0.92)
     }),
 ];
 
@@ -107,35 +107,33 @@ fn rivals(kernel: &str) -> Vec<Rival> {
 
 /// A work, and how many millions of entries are read for which answer: the data are made here once to know it, and for
 /// rivals.
-fn prepared(stage: &Stage, kernel: &str, (full, small): (&str, &str)) -> Result<(Work, (f64, u64)), String> {
+fn prepared(stage: &Stage, kernel: &str, full: &str, small: &str) -> Result<(Work, Goal), String> {
     let kind = match stage.scale {
         Scale::Full => full,
         Scale::Small => small,
     };
     let work = Work { kernel: kernel.to_owned(), kind: kind.to_owned() };
     let (entries, answer) = ours::prepare(&work, stage).map_err(|error| error.to_string())?;
-    Ok((work, (entries as f64 / 1e6, answer)))
+    Ok((work, Goal { amount: entries as f64 / 1e6, answer }))
 }
 
 /// One that can't take part.
 fn missing(told: String, must: f64) -> Vec<Contestant> {
-    vec![Contestant::new("Maniple", (0.0, 0), move || Err(Error::NotBuilt(told.clone()))).must(must)]
+    vec![
+        Contestant::new("Maniple", Goal { amount: 0.0, answer: 0 }, move || Err(Error::NotBuilt(told.clone())))
+            .must(must),
+    ]
 }
 
 /// This project on some processes with a worker each, and PETSc and Trilinos on as many.
-fn on_processes(
-    stage: &Stage,
-    processes: usize,
-    (kernel, full, small): (&str, &str, &str),
-    must: f64,
-) -> Vec<Contestant> {
-    let (work, does) = match prepared(stage, kernel, (full, small)) {
+fn on_processes(stage: &Stage, processes: usize, kernel: &str, full: &str, small: &str, must: f64) -> Vec<Contestant> {
+    let (work, goal) = match prepared(stage, kernel, full, small) {
         Ok(found) => found,
         Err(told) => return missing(told, must),
     };
     let cores = stage.toolbox.cores();
     let (program, told) = (stage.ours.clone(), work.clone());
-    let ours = Contestant::new("Maniple", does, move || {
+    let ours = Contestant::new("Maniple", goal, move || {
         let mut command = Command::new(&program);
         command.args(["launch", "--no-prefix", "-n", &processes.to_string(), "--"]).arg(&program);
         command.args(["nodes", &told.kernel, &told.kind, "--workers", "1"]);
@@ -146,7 +144,7 @@ fn on_processes(
         let Some(program) = stage.toolbox.program(rival, source) else { continue };
         let program = program.map_err(|error| error.to_string());
         let arguments = ["1".to_owned(), work.kernel.clone(), work.folder(stage).display().to_string()];
-        contestants.push(Contestant::new(rival.to_string(), does, move || {
+        contestants.push(Contestant::new(rival.to_string(), goal, move || {
             let program = program.clone().map_err(Error::NotBuilt)?.on_processes(processes, cores);
             let mut command = program.command(arguments.clone());
             command.env("OMP_NUM_THREADS", "1");
@@ -158,13 +156,13 @@ fn on_processes(
 
 /// This project and its rivals, as far as they are there.
 fn all(stage: &Stage, kernel: &str, full: &str, small: &str, must: f64) -> Vec<Contestant> {
-    let (work, does) = match prepared(stage, kernel, (full, small)) {
+    let (work, goal) = match prepared(stage, kernel, full, small) {
         Ok(found) => found,
         Err(told) => return missing(told, must),
     };
     let cores = stage.toolbox.cores().to_string();
     let folder = work.folder(stage);
-    let mut contestants = vec![ours_on_threads(stage, "Maniple", &work, does, &[]).must(must)];
+    let mut contestants = vec![ours_on_threads(stage, "Maniple", &work, goal, &[]).must(must)];
     for rival in rivals(kernel) {
         let (source, library) = match rival {
             Rival::SciPy => ("sparse.py", Some("scipy")),
@@ -189,23 +187,17 @@ fn all(stage: &Stage, kernel: &str, full: &str, small: &str, must: f64) -> Vec<C
             let (mut reading, start) = (arguments.clone(), start.clone());
             reading[1] = "dot".to_owned();
             let name = "OpenMP, a dot product of as many bytes";
-            contestants.push(Contestant::new(name, (does.0, 0), move || start(&reading)).beside());
+            contestants.push(Contestant::new(name, Goal { answer: 0, ..goal }, move || start(&reading)).beside());
         }
-        contestants.push(Contestant::new(name, does, move || start(&arguments)));
+        contestants.push(Contestant::new(name, goal, move || start(&arguments)));
     }
     contestants
 }
 
 /// This project on threads of one process.
-fn ours_on_threads(
-    stage: &Stage,
-    name: &str,
-    work: &Work,
-    does: (f64, u64),
-    options: &'static [&'static str],
-) -> Contestant {
+fn ours_on_threads(stage: &Stage, name: &str, work: &Work, goal: Goal, options: &'static [&'static str]) -> Contestant {
     let (program, work, threads) = (stage.ours.clone(), work.clone(), stage.toolbox.cores().to_string());
-    Contestant::new(name, does, move || {
+    Contestant::new(name, goal, move || {
         let mut command = Command::new(&program);
         command.args(["work", &work.kernel, &work.kind, "--threads", &threads]).args(options);
         Player::start(command)
@@ -213,10 +205,12 @@ fn ours_on_threads(
 }
 
 /// This project with the loops of a statement as it stands, rows in equal numbers on threads, for comparison.
-fn by_rows(stage: &Stage, kernel: &str, kinds: (&str, &str)) -> Contestant {
+fn by_rows(stage: &Stage, kernel: &str, full: &str, small: &str) -> Contestant {
     let name = "Maniple, as many rows for each thread";
-    match prepared(stage, kernel, kinds) {
-        Ok((work, does)) => ours_on_threads(stage, name, &work, does, &["--by-rows"]).beside(),
-        Err(told) => Contestant::new(name, (0.0, 0), move || Err(Error::NotBuilt(told.clone()))).beside(),
+    match prepared(stage, kernel, full, small) {
+        Ok((work, goal)) => ours_on_threads(stage, name, &work, goal, &["--by-rows"]).beside(),
+        Err(told) => {
+            Contestant::new(name, Goal { amount: 0.0, answer: 0 }, move || Err(Error::NotBuilt(told.clone()))).beside()
+        }
     }
 }

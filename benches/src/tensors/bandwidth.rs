@@ -1,6 +1,6 @@
 //! Computations that are bound by memory: a tensor times a vector, and inner products.
 
-use super::contest::{Contest, Contestant, Stage};
+use super::contest::{Contest, Contestant, Goal, Stage};
 use super::rivals::{Entry, ours, rival};
 use super::works::{Method, Work};
 use crate::toolbox::Rival;
@@ -37,7 +37,7 @@ fn contestants(stage: &Stage) -> Vec<Contestant> {
             arguments: vec![elements.to_string(), number.to_string()],
             processes: None,
         };
-        contestants.extend(rival(stage, &entry, (gigabytes(arrays * elements), answer)));
+        contestants.extend(rival(stage, &entry, Goal { amount: gigabytes(arrays * elements), answer }));
     }
     contestants
 }

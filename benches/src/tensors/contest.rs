@@ -52,6 +52,15 @@ pub struct Contest {
     pub contestants: fn(&Stage) -> Vec<Contestant>,
 }
 
+/// The goal of a turn.
+#[derive(Clone, Copy, Debug)]
+pub struct Goal {
+    /// How much is done in a turn, in thousand millions of what is counted.
+    pub amount: f64,
+    /// The answer that the contestant must find.
+    pub answer: u64,
+}
+
 /// Starts a program.
 type Start = dyn Fn() -> Result<Player>;
 
@@ -59,10 +68,8 @@ type Start = dyn Fn() -> Result<Player>;
 pub struct Contestant {
     /// How it appears in tables.
     pub name: String,
-    /// How much is done in a turn, in thousand millions of what is counted.
-    pub amount: f64,
-    /// The answer that the contestant must find.
-    pub answer: u64,
+    /// The goal of each of its turns.
+    pub goal: Goal,
     /// Of this project's: the least share of the fastest rival's speed.
     pub must: Option<f64>,
     /// Whether this project's are compared with it.
@@ -71,13 +78,9 @@ pub struct Contestant {
 }
 
 impl Contestant {
-    /// A program that does so much in a turn and must find this.
-    pub fn new(
-        name: impl Into<String>,
-        (amount, answer): (f64, u64),
-        start: impl Fn() -> Result<Player> + 'static,
-    ) -> Self {
-        Self { name: name.into(), amount, answer, must: None, is_rival: true, start: Box::new(start) }
+    /// A program whose turns have a goal.
+    pub fn new(name: impl Into<String>, goal: Goal, start: impl Fn() -> Result<Player> + 'static) -> Self {
+        Self { name: name.into(), goal, must: None, is_rival: true, start: Box::new(start) }
     }
 
     /// One of this project's, of which at least this share of the fastest rival's speed is asked.
@@ -106,9 +109,9 @@ impl Contestant {
     /// The program's, and [`Error::Answer`] if it finds something else than it must.
     pub fn turn(&self, player: &mut Player) -> Result<f64> {
         let outcome = player.turn()?;
-        match outcome.answer == self.answer {
-            true => Ok(self.amount / outcome.seconds),
-            false => Err(Error::Answer { expected: self.answer, found: outcome.answer }),
+        match outcome.answer == self.goal.answer {
+            true => Ok(self.goal.amount / outcome.seconds),
+            false => Err(Error::Answer { expected: self.goal.answer, found: outcome.answer }),
         }
     }
 }
@@ -183,7 +186,7 @@ mod tests {
     use super::*;
 
     fn contestant(name: &str) -> Contestant {
-        Contestant::new(name, (1.0, 0), || Err(Error::NotBuilt("a test".to_owned())))
+        Contestant::new(name, Goal { amount: 1.0, answer: 0 }, || Err(Error::NotBuilt("a test".to_owned())))
     }
 
     #[test]

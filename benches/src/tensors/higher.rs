@@ -1,6 +1,6 @@
 //! Products of tensors of higher order with matrices.
 
-use super::contest::{Contest, Contestant, Stage};
+use super::contest::{Contest, Contestant, Goal, Stage};
 use super::rivals::{Entry, ours, rival};
 use super::works::{Method, Work};
 use crate::toolbox::Rival;
@@ -45,7 +45,7 @@ fn contestants(stage: &Stage, method: Method, grid: &[i64]) -> Vec<Contestant> {
     let size = stage.size(200, 12);
     let extents = [size, size, size, stage.size(32, 5)];
     let work = Work::new(method, grid, &extents);
-    let does = (work.operations(), work.answer());
+    let goal = Goal { amount: work.operations(), answer: work.answer() };
     let letters = method.accesses().join(",");
     let entry = Entry {
         rival: Rival::NumPy,
@@ -54,7 +54,7 @@ fn contestants(stage: &Stage, method: Method, grid: &[i64]) -> Vec<Contestant> {
         arguments: [letters].into_iter().chain(extents.map(|extent| extent.to_string())).collect(),
         processes: None,
     };
-    let mut contestants = vec![ours(stage, "Maniple", &work, does.0, 1).must(1.0)];
-    contestants.extend(rival(stage, &entry, does));
+    let mut contestants = vec![ours(stage, "Maniple", &work, goal.amount, 1).must(1.0)];
+    contestants.extend(rival(stage, &entry, goal));
     contestants
 }

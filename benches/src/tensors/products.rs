@@ -2,7 +2,7 @@
 
 use maniple_tensor::element::ElementType;
 
-use super::contest::{Contest, Contestant, Stage};
+use super::contest::{Contest, Contestant, Goal, Stage};
 use super::rivals::{Entry, ours, ours_by_library, rival};
 use super::works::{Method, Work};
 use crate::toolbox::Rival;
@@ -44,7 +44,7 @@ fn one_process(stage: &Stage, element: ElementType, bits: u64) -> Vec<Contestant
     // Some eight tiles a core: a worker that is free takes the next, so a core that others slow down has fewer.
     let grid = [(8 * stage.toolbox.cores()).isqrt() as i64; 2];
     let work = Work { element, ..Work::new(Method::Gemm, &grid, &[size; 3]) };
-    let does = (work.operations(), work.answer());
+    let goal = Goal { amount: work.operations(), answer: work.answer() };
     let entry = Entry {
         rival: Rival::OpenBlas,
         name: "OpenBLAS",
@@ -52,8 +52,8 @@ fn one_process(stage: &Stage, element: ElementType, bits: u64) -> Vec<Contestant
         arguments: [size, bits].map(|number| number.to_string()).to_vec(),
         processes: None,
     };
-    let mut contestants = ours_by_library(stage, &work, does.0, 0.95);
-    contestants.extend(rival(stage, &entry, does));
+    let mut contestants = ours_by_library(stage, &work, goal.amount, 0.95);
+    contestants.extend(rival(stage, &entry, goal));
     contestants
 }
 
@@ -64,9 +64,9 @@ fn several(stage: &Stage, grid: [i64; 2]) -> Vec<Contestant> {
     let size = stage.size(2048, 60);
     let processes = (grid[0] * grid[1]) as usize;
     let work = |method| Work::new(method, &grid, &[size; 3]);
-    let does = (work(Method::Summa).operations(), work(Method::Summa).answer());
+    let goal = Goal { amount: work(Method::Summa).operations(), answer: work(Method::Summa).answer() };
     let mut contestants: Vec<_> = [("Maniple, SUMMA", Method::Summa), ("Maniple, Cannon", Method::Cannon)]
-        .map(|(name, method)| ours(stage, name, &work(method), does.0, processes).must(1.0))
+        .map(|(name, method)| ours(stage, name, &work(method), goal.amount, processes).must(1.0))
         .into();
     let arguments = [grid[0] as u64, grid[1] as u64, size, BLOCK.min(size / 4)];
     let entry = Entry {
@@ -76,6 +76,6 @@ fn several(stage: &Stage, grid: [i64; 2]) -> Vec<Contestant> {
         arguments: arguments.map(|number| number.to_string()).to_vec(),
         processes: Some(processes),
     };
-    contestants.extend(rival(stage, &entry, does));
+    contestants.extend(rival(stage, &entry, goal));
     contestants
 }

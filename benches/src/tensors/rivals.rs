@@ -4,7 +4,7 @@ use std::process::Command;
 
 use maniple_tensor::substitute::library;
 
-use super::contest::{Contestant, Stage};
+use super::contest::{Contestant, Goal, Stage};
 use super::turns::Player;
 use super::works::Work;
 use crate::error::Error;
@@ -15,7 +15,7 @@ pub fn ours(stage: &Stage, name: &str, work: &Work, amount: f64, processes: usiz
     let program = stage.ours.clone();
     let workers = (stage.toolbox.cores() / processes).max(1);
     let told = work.to_string();
-    Contestant::new(name, (amount, work.answer()), move || {
+    Contestant::new(name, Goal { amount, answer: work.answer() }, move || {
         let mut command = Command::new(&program);
         if processes > 1 {
             command.args(["launch", "--no-prefix", "-n", &processes.to_string(), "--"]).arg(&program);
@@ -35,7 +35,7 @@ pub fn ours_by_library(stage: &Stage, work: &Work, amount: f64, must: f64) -> Ve
         return vec![by_default];
     }
     let (program, told, workers) = (stage.ours.clone(), work.to_string(), stage.toolbox.cores().to_string());
-    let by_gemm = Contestant::new(name(GEMM), (amount, work.answer()), move || {
+    let by_gemm = Contestant::new(name(GEMM), Goal { amount, answer: work.answer() }, move || {
         let mut command = Command::new(&program);
         command.args(["work", &told, "--workers", &workers]).env("MANIPLE_BLAS", "none");
         Player::start(command)
@@ -64,7 +64,7 @@ pub struct Entry<'a> {
 /// A rival's program, if this machine has the rival. Those that multiply matrices by OpenBLAS take part a second time
 /// with the kernels that are right for this processor: old versions do not know new processors, and take the slowest
 /// that they have.
-pub fn rival(stage: &Stage, entry: &Entry<'_>, does: (f64, u64)) -> Vec<Contestant> {
+pub fn rival(stage: &Stage, entry: &Entry<'_>, goal: Goal) -> Vec<Contestant> {
     let Some(program) = stage.toolbox.program(entry.rival, entry.source) else { return Vec::new() };
     let program = program.map_err(|error| error.to_string());
     let multiplies = entry.rival != Rival::OpenMp && std::env::var_os(KERNELS).is_none();
@@ -75,7 +75,7 @@ pub fn rival(stage: &Stage, entry: &Entry<'_>, does: (f64, u64)) -> Vec<Contesta
         let cores = stage.toolbox.cores();
         let threads = if entry_processes.is_some() { 1 } else { cores };
         let name = kernels.map_or_else(|| entry.name.to_owned(), |kernels| format!("{}, {kernels}", entry.name));
-        Contestant::new(name, does, move || {
+        Contestant::new(name, goal, move || {
             let program = program.clone().map_err(Error::NotBuilt)?;
             let program = match entry_processes {
                 Some(processes) => program.on_processes(processes, cores),

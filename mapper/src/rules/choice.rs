@@ -43,7 +43,8 @@ impl<'r> Decided<'r> {
         &self,
         given: Vec<InstanceChoice>,
         memories: &[MemoryId],
-        (variant, dimensions): (&LayoutConstraint, usize),
+        variant: &LayoutConstraint,
+        dimensions: usize,
     ) -> Vec<InstanceChoice> {
         let mut choices: Vec<InstanceChoice> = Vec::with_capacity(2 * given.len());
         let mut add = |choice: InstanceChoice| {
@@ -51,7 +52,7 @@ impl<'r> Decided<'r> {
                 choices.push(choice);
             }
         };
-        let changed = |choice: &InstanceChoice| self.changed(choice.clone(), (variant, dimensions));
+        let changed = |choice: &InstanceChoice| self.changed(choice.clone(), variant, dimensions);
         let others = given.iter().filter(|choice| !memories.contains(&choice.memory));
         let wished = memories.iter().flat_map(|&memory| of_memory(&given, memory));
         wished.chain(others.cloned()).for_each(|choice| add(changed(&choice)));
@@ -59,7 +60,7 @@ impl<'r> Decided<'r> {
         choices
     }
 
-    fn changed(&self, mut choice: InstanceChoice, (variant, dimensions): (&LayoutConstraint, usize)) -> InstanceChoice {
+    fn changed(&self, mut choice: InstanceChoice, variant: &LayoutConstraint, dimensions: usize) -> InstanceChoice {
         choice.extent = self.extent.unwrap_or(choice.extent);
         choice.columns = self.columns.unwrap_or(choice.columns);
         choice.reduction = self.reduction.unwrap_or(choice.reduction);

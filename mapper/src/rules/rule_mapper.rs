@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use maniple_realm::layout::LayoutConstraint;
-use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
+use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId, ProcessorKind};
 use maniple_space::AnyRect;
 
 use super::choice::{Decided, visible};
@@ -101,14 +101,14 @@ impl<M: Mapper> RuleMapper<M> {
     fn put(
         &mut self,
         mapping: RequirementMapping,
-        (task, number, requirement): (&str, usize, &RequirementInfo),
-        (processor, variant): (ProcessorId, &LayoutConstraint),
+        data: OfData<'_>,
+        processor: ProcessorId,
+        layout: &LayoutConstraint,
         machine: &Machine,
     ) -> RequirementMapping {
+        let OfData { task, requirement, .. } = data;
         self.seen.data(requirement);
         let RequirementMapping::Instance(choices) = mapping else { return mapping };
-        let kind = machine.processors().get(processor.0 as usize).map(|processor| processor.kind);
-        let data = OfData { task, node: self.node, processor: kind, requirement, number };
         let mut decided = Decided::default();
         let mut is_any = false;
         for rule in self.rules.of_data(data) {
@@ -124,7 +124,7 @@ impl<M: Mapper> RuleMapper<M> {
                 .tell(format!("{processor} sees none of the memories that data of task `{task}` is to be put in"));
         }
         let dimensions = requirement.region.space().space().dim();
-        RequirementMapping::Instance(decided.choices(choices, &memories, (variant, dimensions)))
+        RequirementMapping::Instance(decided.choices(choices, &memories, layout, dimensions))
     }
 
     /// The nodes of a list that there are.
@@ -173,6 +173,11 @@ fn together(named: &[ProcessorId], mapping: &TaskMapping, machine: &Machine) -> 
     group.sort_unstable();
     group.dedup();
     group
+}
+
+/// The kind of a processor, if the machine has it.
+fn kind_of(processor: ProcessorId, machine: &Machine) -> Option<ProcessorKind> {
+    machine.processors().get(processor.0 as usize).map(|processor| processor.kind)
 }
 
 /// The memories that choices name.
@@ -285,11 +290,13 @@ impl<M: Mapper> Mapper for RuleMapper<M> {
                 continue;
             }
             if place != given || was_virtual {
-                *requirement = self.inner.map_requirement(task, number, place, context);
+                *requirement = self.inner.map_requirement(task, number, mapping.processor, mapping.variant, context);
             }
             let taken = std::mem::replace(requirement, RequirementMapping::Virtual);
-            let about = (task.name, number, &task.requirements[number]);
-            *requirement = self.put(taken, about, (place.0, &variant.layout_of(number)), machine);
+            let (processor, asked) = (mapping.processor, &task.requirements[number]);
+            let kind = kind_of(processor, machine);
+            let data = OfData { task: task.name, node: self.node, processor: kind, requirement: asked, number };
+            *requirement = self.put(taken, data, processor, &variant.layout_of(number), machine);
         }
         if !first_free.is_empty() || !mapping.group.is_empty() {
             let named = if first_free.is_empty() { std::mem::take(&mut mapping.group) } else { first_free };
@@ -314,7 +321,9 @@ impl<M: Mapper> Mapper for RuleMapper<M> {
     ) -> RequirementMapping {
         let mapping = self.inner.map_inline(requirement, processor, context);
         let machine = context.machine();
-        self.put(mapping, (INLINE, 0, requirement), (processor, &LayoutConstraint::default()), machine)
+        let kind = kind_of(processor, machine);
+        let data = OfData { task: INLINE, node: self.node, processor: kind, requirement, number: 0 };
+        self.put(mapping, data, processor, &LayoutConstraint::default(), machine)
     }
 
     fn rank_sources(&mut self, sources: &[InstanceInfo], destination: &InstanceInfo, machine: &Machine) -> Vec<usize> {

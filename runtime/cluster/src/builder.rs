@@ -79,11 +79,11 @@ impl JobBuilder {
     #[must_use]
     pub fn join(self) -> Job {
         let Self { transport, realm, kinds, layers, longest } = self;
-        let place = (usize::from(transport.rank().0), transport.nodes());
+        let (rank, nodes) = (usize::from(transport.rank().0), transport.nodes());
         let names = OWN.into_iter().chain(kinds.iter().map(|(kind, name, _)| (*kind, *name)));
         let names: Vec<_> = names.collect();
-        let profile = realm.profiler().map(|profiler| MessageProfile::new(profiler, place.1, &names));
-        let shared = Shared::new(place, &realm, layers, (profile, longest));
+        let profile = realm.profiler().map(|profiler| MessageProfile::new(profiler, nodes, &names));
+        let shared = Shared::new(rank, nodes, &realm, layers, profile, longest);
         let fragments = Arc::clone(&shared);
         let lost = Arc::clone(&shared);
         let mut handlers = Handlers::new()

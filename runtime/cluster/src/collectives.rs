@@ -9,14 +9,16 @@ use crate::tree::{Collective, Combine, Done, Step};
 
 /// See the [module](self).
 pub(crate) struct Collectives {
-    /// The node, and how many there are.
-    place: (Rank, usize),
+    /// The node.
+    rank: Rank,
+    /// The number of nodes.
+    nodes: usize,
     open: Mutex<FxHashMap<CollectiveName, Collective>>,
 }
 
 impl Collectives {
     pub(crate) fn new(rank: Rank, nodes: usize) -> Self {
-        Self { place: (rank, nodes), open: Mutex::default() }
+        Self { rank, nodes, open: Mutex::default() }
     }
 
     /// This node's contribution. None if nothing arrives any more.
@@ -31,15 +33,15 @@ impl Collectives {
         if is_closed() {
             return None;
         }
-        let collective = open.entry(name).or_insert_with(|| Collective::new(self.place.0, self.place.1));
-        Some(collective.contribute(self.place, contribution))
+        let collective = open.entry(name).or_insert_with(|| Collective::new(self.rank, self.nodes));
+        Some(collective.contribute(self.rank, self.nodes, contribution))
     }
 
     /// The contribution of another node. None if it makes no sense.
     pub(crate) fn receive(&self, name: CollectiveName, from: Rank, contribution: Bytes) -> Option<Step> {
         let mut open = self.open.lock();
-        let collective = open.entry(name).or_insert_with(|| Collective::new(self.place.0, self.place.1));
-        collective.receive(self.place, from, contribution)
+        let collective = open.entry(name).or_insert_with(|| Collective::new(self.rank, self.nodes));
+        collective.receive(self.rank, self.nodes, from, contribution)
     }
 
     /// The outcome has come down: the callback that is given it. None if the outcome makes no sense.

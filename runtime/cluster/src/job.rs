@@ -178,7 +178,7 @@ impl Job {
     /// must be associative. Both functions run where messages arrive, and must be short. Neither is called if the job
     /// ends before.
     pub fn all_reduce(&self, name: CollectiveName, mine: Bytes, combine: Combine, done: Done) {
-        self.shared.contribute(&self.endpoint, name, (mine, combine, done));
+        self.shared.contribute(&self.endpoint, name, mine, combine, done);
     }
 
     /// Gives each node what all nodes contribute under a name: an encoded value each. As

@@ -56,14 +56,14 @@ impl<O> Log<O> {
     }
 
     /// Adds an operation, unless the program is over.
-    pub(crate) fn add(&mut self, (digest, operation): Digested<O>) {
+    pub(crate) fn add(&mut self, operation: Digested<O>) {
         if self.is_over() {
             return;
         }
         let mut hasher = FxHasher::default();
-        (self.digest, digest).hash(&mut hasher);
+        (self.digest, operation.0).hash(&mut hasher);
         self.digest = hasher.finish();
-        self.since.push((digest, operation));
+        self.since.push(operation);
         self.count += 1;
     }
 

@@ -189,14 +189,15 @@ impl Default for Slots {
 }
 
 impl Slots {
-    fn place((from, name): &Key) -> usize {
+    fn place(from: Rank, name: ParcelName) -> usize {
         let parcel = from.wrapping_add(name.exchange as usize).wrapping_add(name.number as usize);
         (name.operation as usize % OPERATIONS) * PARCELS + parcel % PARCELS
     }
 
     #[inline]
     fn remove(&mut self, key: &Key) -> Option<Slot> {
-        if let Some((_, slot)) = self.places[Self::place(key)].take_if(|(known, _)| known == key) {
+        let (from, name) = *key;
+        if let Some((_, slot)) = self.places[Self::place(from, name)].take_if(|(known, _)| known == key) {
             return Some(slot);
         }
         if self.others.is_empty() { None } else { self.others.remove(key) }
@@ -205,7 +206,8 @@ impl Slots {
     /// Keeps what was not there before.
     #[inline]
     fn insert(&mut self, key: Key, slot: Slot) {
-        match &mut self.places[Self::place(&key)] {
+        let (from, name) = key;
+        match &mut self.places[Self::place(from, name)] {
             place @ None => *place = Some((key, slot)),
             Some(_) => _ = self.others.insert(key, slot),
         }

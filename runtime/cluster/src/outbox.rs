@@ -45,10 +45,10 @@ impl Outbox {
         let mut is_full = false;
         while payload.len() > self.longest {
             let fragment = Message::new(Kind::FRAGMENT.handler()).payload(payload.split_to(self.longest));
-            is_full |= self.send_in_turn(endpoint, to, (fragment, urgency), &mut waiting);
+            is_full |= self.send_in_turn(endpoint, to, fragment, urgency, &mut waiting);
         }
         let message = Message::new(kind.handler()).header(&header).payload(payload);
-        is_full |= self.send_in_turn(endpoint, to, (message, urgency), &mut waiting);
+        is_full |= self.send_in_turn(endpoint, to, message, urgency, &mut waiting);
         drop(waiting);
         if is_full {
             self.send_when_there_is_room(endpoint, to);
@@ -70,20 +70,21 @@ impl Outbox {
         &self,
         endpoint: &Endpoint,
         to: Rank,
-        message: (Message, Urgency),
+        message: Message,
+        urgency: Urgency,
         waiting: &mut FxHashMap<Rank, VecDeque<Message>>,
     ) -> bool {
         if let Some(queue) = waiting.get_mut(&to).filter(|queue| !queue.is_empty()) {
-            queue.push_back(message.0);
+            queue.push_back(message);
             return false;
         }
-        let Some(message) = self.try_to_send(endpoint, to, message) else { return false };
+        let Some(message) = self.try_to_send(endpoint, to, message, urgency) else { return false };
         waiting.entry(to).or_default().push_back(message);
         true
     }
 
     /// The message, if there is no room for it now.
-    fn try_to_send(&self, endpoint: &Endpoint, to: Rank, (message, urgency): (Message, Urgency)) -> Option<Message> {
+    fn try_to_send(&self, endpoint: &Endpoint, to: Rank, message: Message, urgency: Urgency) -> Option<Message> {
         let node = NodeId(to as u16);
         let sent = match urgency {
             Urgency::Now => endpoint.send(node, message),
@@ -114,7 +115,7 @@ impl Outbox {
             loop {
                 let mut waiting = outbox.waiting.lock();
                 let Some(message) = waiting.get_mut(&to).and_then(VecDeque::pop_front) else { return };
-                if let Some(message) = outbox.try_to_send(&endpoint, to, (message, Urgency::Now)) {
+                if let Some(message) = outbox.try_to_send(&endpoint, to, message, Urgency::Now) {
                     waiting.entry(to).or_default().push_front(message);
                     drop(waiting);
                     return outbox.send_when_there_is_room(&endpoint, to);

@@ -57,10 +57,12 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(
-        (rank, nodes): (Rank, usize),
+        rank: Rank,
+        nodes: usize,
         realm: &Realm,
         layers: Vec<Arc<dyn Layer>>,
-        (profile, longest): (Option<MessageProfile>, usize),
+        profile: Option<MessageProfile>,
+        longest: usize,
     ) -> Arc<Self> {
         let profile = profile.map(Arc::new);
         Arc::new(Self {
@@ -182,7 +184,7 @@ impl Shared {
         let name: CollectiveName = decode(incoming.header())?;
         let done = self.collectives.take_done(&name)?;
         let outcome = self.take_payload(incoming);
-        self.finish(incoming.endpoint(), name, (outcome, done));
+        self.finish(incoming.endpoint(), name, outcome, done);
         Some(())
     }
 
@@ -275,12 +277,14 @@ impl Shared {
         &self,
         endpoint: &Arc<Endpoint>,
         name: CollectiveName,
-        (mine, combine, done): (Bytes, Combine, Done),
+        mine: Bytes,
+        combine: Combine,
+        done: Done,
     ) {
         let step = self.collectives.contribute(name, (mine.clone(), combine, done), || self.is_closed());
         let Some(step) = step else { return };
         for other in contribution_goes_to(self.rank, self.nodes) {
-            self.send_about(endpoint, (Kind::CONTRIBUTION, name), other, mine.clone());
+            self.send_about(endpoint, Kind::CONTRIBUTION, name, other, mine.clone());
         }
         self.advance(endpoint, name, step);
     }
@@ -288,17 +292,17 @@ impl Shared {
     fn advance(&self, endpoint: &Arc<Endpoint>, name: CollectiveName, step: Step) {
         match step {
             Step::Wait => {}
-            Step::Up(parent, bytes) => self.send_about(endpoint, (Kind::CONTRIBUTION, name), parent, bytes),
+            Step::Up(parent, bytes) => self.send_about(endpoint, Kind::CONTRIBUTION, name, parent, bytes),
             Step::Finish(outcome, done) => {
                 self.collectives.remove(&name);
-                self.finish(endpoint, name, (outcome, done));
+                self.finish(endpoint, name, outcome, done);
             }
         }
     }
 
-    fn finish(&self, endpoint: &Arc<Endpoint>, name: CollectiveName, (outcome, done): (Bytes, Done)) {
+    fn finish(&self, endpoint: &Arc<Endpoint>, name: CollectiveName, outcome: Bytes, done: Done) {
         for child in outcome_goes_to(self.rank, self.nodes) {
-            self.send_about(endpoint, (Kind::OUTCOME, name), child, outcome.clone());
+            self.send_about(endpoint, Kind::OUTCOME, name, child, outcome.clone());
         }
         // It may run functions of the program.
         if let Err(fault) = fault::catch(|| done(outcome)) {
@@ -306,7 +310,7 @@ impl Shared {
         }
     }
 
-    fn send_about(&self, endpoint: &Arc<Endpoint>, (kind, name): (Kind, CollectiveName), to: Rank, payload: Bytes) {
+    fn send_about(&self, endpoint: &Arc<Endpoint>, kind: Kind, name: CollectiveName, to: Rank, payload: Bytes) {
         // No thread waits for comparisons.
         let urgency = if name.part == COMPARISON { Urgency::Whenever } else { Urgency::Now };
         self.send(endpoint, to, Outgoing { kind, header: encode_head(&name), payload, urgency });

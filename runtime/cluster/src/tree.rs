@@ -77,19 +77,19 @@ impl Collective {
     }
 
     /// This node's own contribution.
-    pub(crate) fn contribute(&mut self, place: (Rank, usize), contribution: (Bytes, Combine, Done)) -> Step {
+    pub(crate) fn contribute(&mut self, rank: Rank, nodes: usize, contribution: (Bytes, Combine, Done)) -> Step {
         self.mine = Some(contribution);
-        self.advance(place)
+        self.advance(rank, nodes)
     }
 
     /// The contribution of another node. None if it has no place here, or was there before.
     #[must_use]
-    pub(crate) fn receive(&mut self, place: (Rank, usize), from: Rank, bytes: Bytes) -> Option<Step> {
+    pub(crate) fn receive(&mut self, rank: Rank, nodes: usize, from: Rank, bytes: Bytes) -> Option<Step> {
         let (_, contribution) = self.others.iter_mut().find(|(other, _)| *other == from)?;
         if contribution.replace(bytes).is_some() {
             return None;
         }
-        Some(self.advance(place))
+        Some(self.advance(rank, nodes))
     }
 
     /// The outcome has come down. None if it can't have.
@@ -97,7 +97,7 @@ impl Collective {
         self.done.take()
     }
 
-    fn advance(&mut self, (rank, nodes): (Rank, usize)) -> Step {
+    fn advance(&mut self, rank: Rank, nodes: usize) -> Step {
         if self.others.iter().any(|(_, contribution)| contribution.is_none()) {
             return Step::Wait;
         }
@@ -160,12 +160,12 @@ mod tests {
             let (rank, message) = open.swap_remove(order.next().unwrap().index(open.len()));
             let sender = sender.clone();
             let step = match message {
-                Some((from, bytes)) => at[rank].receive((rank, nodes), from, bytes).unwrap(),
+                Some((from, bytes)) => at[rank].receive(rank, nodes, from, bytes).unwrap(),
                 None => {
                     let done: Done = Box::new(move |outcome| sender.send((rank, outcome)).unwrap());
                     let mine = Bytes::from(vec![rank as u8]);
                     open.extend(contribution_goes_to(rank, nodes).map(|other| (other, Some((rank, mine.clone())))));
-                    at[rank].contribute((rank, nodes), (mine, Box::new(concatenate), done))
+                    at[rank].contribute(rank, nodes, (mine, Box::new(concatenate), done))
                 }
             };
             match step {

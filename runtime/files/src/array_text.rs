@@ -30,7 +30,7 @@ mod tests;
 /// let text = ArrayText::matrix_market(text, &InTurn)?;
 /// let mut found = Vec::new();
 /// for part in 0..4 {
-///     text.read_part::<f64>((part, 4), |at, value| found.push((at[0], at[1], value)))?;
+///     text.read_part::<f64>(part, 4, |at, value| found.push((at[0], at[1], value)))?;
 /// }
 /// assert_eq!(found, [(0, 0, 0.5), (1, 0, 1.5), (0, 1, 1.5)]);
 /// # Ok::<(), maniple_files::ReadError>(())
@@ -87,7 +87,7 @@ impl<S: Source> ArrayText<S> {
         let step = length.div_ceil(steps.most).max(steps.bytes);
         let mut text = Self { source, header, bytes, step, before: vec![0] };
         let count = length.div_ceil(step);
-        let counts = match each_share(parallel, |part| text.count(share(count, part))) {
+        let counts = match each_share(parallel, |part, parts| text.count(share(count, part, parts))) {
             Err(ReadError::Line { .. }) => return Err(text.first_wrong()),
             counts => counts?,
         };
@@ -144,8 +144,13 @@ impl<S: Source> ArrayText<S> {
     ///
     /// # Errors
     /// [`ReadError`] if a line makes no sense.
-    pub fn read_part<T: Number>(&self, part: (u64, u64), mut visit: impl FnMut(&[u64], T)) -> Result<(), ReadError> {
-        self.read_listed(share(self.header.entries, part), |at, value: T| {
+    pub fn read_part<T: Number>(
+        &self,
+        part: u64,
+        parts: u64,
+        mut visit: impl FnMut(&[u64], T),
+    ) -> Result<(), ReadError> {
+        self.read_listed(share(self.header.entries, part, parts), |at, value: T| {
             if value == T::zeroed() {
                 return;
             }

@@ -34,7 +34,7 @@ use crate::tcs::Source;
 /// let arrays = EntryArrays::npz(file.into_inner())?.expect("the arrays are not packed");
 /// let (mut found, mut read) = (Vec::new(), Vec::new());
 /// for part in 0..2 {
-///     read.push(arrays.read_part::<f64>((part, 2), |at, value| found.push((at[0], at[1], value)))?);
+///     read.push(arrays.read_part::<f64>(part, 2, |at, value| found.push((at[0], at[1], value)))?);
 /// }
 /// arrays.check_read(&read)?;
 /// assert_eq!(found, [(0, 2, 0.5), (1, 0, 1.5), (1, 1, 2.5)]);
@@ -229,21 +229,22 @@ impl<S: Source> EntryArrays<S> {
     /// [`ReadError`] if an index leads outside, rows do not ascend, or the elements have another type.
     pub fn read_part<T: Number>(
         &self,
-        part: (u64, u64),
+        part: u64,
+        parts: u64,
         visit: impl FnMut(&[u64], T),
     ) -> Result<Vec<(u32, u64)>, ReadError> {
-        self.visit_part(part, &mut Visiting { read: Vec::new(), visit })
+        self.visit_part(part, parts, &mut Visiting { read: Vec::new(), visit })
     }
 
     /// [`read_part`](Self::read_part) for elements of all types.
-    fn visit_part(&self, part: (u64, u64), elements: &mut dyn Elements<S>) -> Result<Vec<(u32, u64)>, ReadError> {
+    fn visit_part(&self, part: u64, parts: u64, elements: &mut dyn Elements<S>) -> Result<Vec<(u32, u64)>, ReadError> {
         let mut at = vec![0; self.shape.len()];
         let Entries::Sparse { form, starts, indices, offsets } = &self.entries else {
-            return self.read_all(part, elements);
+            return self.read_all(part, parts, elements);
         };
         let mut read = match form {
             Form::Coordinates => {
-                let own = share(self.values.header.count(), part);
+                let own = share(self.values.header.count(), part, parts);
                 let mut values = self.reader(&self.values, &own);
                 let mut all: Vec<_> = indices.iter().map(|numbers| self.reader(numbers, &own)).collect();
                 for some in own.clone().step_by(AT_ONCE as usize) {
@@ -263,7 +264,7 @@ impl<S: Source> EntryArrays<S> {
                 [values.piece()].into_iter().chain(all).collect()
             }
             Form::Compressed { rows } => {
-                let (inner, own) = (form.inner(self.shape.len()), share(self.values.header.count(), part));
+                let (inner, own) = (form.inner(self.shape.len()), share(self.values.header.count(), part, parts));
                 let extent = form.extents(&self.shape)[0];
                 let (mut values, mut columns) = (self.reader(&self.values, &own), self.reader(&indices[0], &own));
                 let (mut row, mut known) = (self.row_of(starts.as_ref(), own.clone())?, None);
@@ -284,7 +285,7 @@ impl<S: Source> EntryArrays<S> {
                 vec![values.piece(), columns.piece()]
             }
             Form::Blocks { size: [height, width] } => {
-                let (each, own) = (height * width, share(indices[0].header.count(), part));
+                let (each, own) = (height * width, share(indices[0].header.count(), part, parts));
                 let extent = form.extents(&self.shape)[0];
                 let mut values = self.reader(&self.values, &(own.start * each..own.end * each));
                 let mut columns = self.reader(&indices[0], &own);
@@ -310,7 +311,7 @@ impl<S: Source> EntryArrays<S> {
                 vec![values.piece(), columns.piece()]
             }
             Form::Diagonals { length } => {
-                let own = share(self.values.header.count(), part);
+                let own = share(self.values.header.count(), part, parts);
                 let mut values = self.reader(&self.values, &own);
                 for some in own.clone().step_by(AT_ONCE as usize) {
                     elements.read(&mut values, AT_ONCE.min(own.end - some))?;
@@ -329,7 +330,7 @@ impl<S: Source> EntryArrays<S> {
             }
         };
         if let Some(starts) = starts {
-            read.push(self.ascending_part(starts, part)?);
+            read.push(self.ascending_part(starts, part, parts)?);
         }
         Ok(read)
     }
@@ -358,8 +359,8 @@ impl<S: Source> EntryArrays<S> {
     }
 
     /// One of so many parts of a dense array.
-    fn read_all(&self, part: (u64, u64), elements: &mut dyn Elements<S>) -> Result<Vec<(u32, u64)>, ReadError> {
-        let own = share(self.values.header.count(), part);
+    fn read_all(&self, part: u64, parts: u64, elements: &mut dyn Elements<S>) -> Result<Vec<(u32, u64)>, ReadError> {
+        let own = share(self.values.header.count(), part, parts);
         let mut values = self.reader(&self.values, &own);
         let mut order: Vec<usize> = (0..self.shape.len()).collect();
         if self.order() == Some(Order::Columns) {
@@ -386,8 +387,8 @@ impl<S: Source> EntryArrays<S> {
     fn check_rows(&self) -> Result<(), ReadError> {
         let Entries::Sparse { starts: Some(starts), indices, .. } = &self.entries else { return Ok(()) };
         let last = starts.header.count().saturating_sub(1);
-        let ends = (self.one(starts, 0)?, self.one(starts, last)?);
-        check_ends(ends, indices[0].header.count()).map_err(malformed)
+        let (first, end) = (self.one(starts, 0)?, self.one(starts, last)?);
+        check_ends(first, end, indices[0].header.count()).map_err(malformed)
     }
 
     /// One of some integers.
@@ -410,8 +411,8 @@ impl<S: Source> EntryArrays<S> {
     }
 
     /// Checks that the rows of a part ascend, whatever entries it has.
-    fn ascending_part(&self, starts: &Numbers, part: (u64, u64)) -> Result<Piece, ReadError> {
-        let own = share(starts.header.count(), part);
+    fn ascending_part(&self, starts: &Numbers, part: u64, parts: u64) -> Result<Piece, ReadError> {
+        let own = share(starts.header.count(), part, parts);
         let mut reader = self.reader(starts, &own);
         let mut before = if own.start > 0 && !own.is_empty() { Some(self.one(starts, own.start - 1)?) } else { None };
         for some in own.clone().step_by(AT_ONCE as usize) {

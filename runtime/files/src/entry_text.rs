@@ -23,7 +23,7 @@ use crate::tns;
 /// let text = EntryText::matrix_market(text)?;
 /// let (mut found, mut listed) = (Vec::new(), 0);
 /// for part in 0..4 {
-///     listed += text.read_part::<f64>((part, 4), |at, value| found.push((at[0], at[1], value)))?;
+///     listed += text.read_part::<f64>(part, 4, |at, value| found.push((at[0], at[1], value)))?;
 /// }
 /// text.check_listed(listed)?;
 /// assert_eq!(found, [(0, 0, 0.5), (1, 0, 1.5), (0, 1, 1.5), (2, 2, 2.5)]);
@@ -98,9 +98,14 @@ impl<S: Source> EntryText<S> {
     /// # Errors
     /// [`ReadError`] if a line makes no sense, has not as many coordinates as the first one, or is outside of the
     /// matrix.
-    pub fn read_part<T: Number>(&self, part: (u64, u64), mut visit: impl FnMut(&[u64], T)) -> Result<u64, ReadError> {
+    pub fn read_part<T: Number>(
+        &self,
+        part: u64,
+        parts: u64,
+        mut visit: impl FnMut(&[u64], T),
+    ) -> Result<u64, ReadError> {
         let from = |byte: u64| line_from(&self.source, &self.bytes, self.bytes.start + byte);
-        let own = share(self.bytes.end - self.bytes.start, part);
+        let own = share(self.bytes.end - self.bytes.start, part, parts);
         let bytes = from(own.start)?..from(own.end)?;
         let start = bytes.start;
         let source = BufReader::with_capacity(AT_ONCE, Section::new(&self.source, bytes));
@@ -168,10 +173,10 @@ impl<S: Source> EntryText<S> {
             Kind::Matrix(header) => return Ok(vec![header.rows, header.columns]),
             Kind::Tensor(order) => *order,
         };
-        let extents = each_share(parallel, |part| {
+        let extents = each_share(parallel, |part, parts| {
             let mut extents = vec![0_u64; order];
             let most = |(extent, at): (&mut u64, &u64)| *extent = (*extent).max(at.saturating_add(1));
-            let read = self.read_part::<f64>(part, |at, _| extents.iter_mut().zip(at).for_each(most));
+            let read = self.read_part::<f64>(part, parts, |at, _| extents.iter_mut().zip(at).for_each(most));
             read.map(|_| extents)
         })?;
         let most = |all: Vec<u64>, one: Vec<u64>| all.into_iter().zip(one).map(|(all, one)| all.max(one)).collect();

@@ -51,10 +51,10 @@ const PARTS_EACH: u64 = 4;
 /// of parts, or the error of the first part that has one.
 pub(crate) fn each_share<R: Send>(
     parallel: &dyn Parallel,
-    body: impl Fn((u64, u64)) -> Result<R, ReadError> + Sync,
+    body: impl Fn(u64, u64) -> Result<R, ReadError> + Sync,
 ) -> Result<Vec<R>, ReadError> {
     let parts = PARTS_EACH * parallel.parts().max(1) as u64;
-    let results = each(parallel, (0..parts).collect(), |part| body((part, parts)));
+    let results = each(parallel, (0..parts).collect(), |part| body(part, parts));
     if results.len() < parts as usize {
         return Err(io::Error::other("a part of the file was not read").into());
     }

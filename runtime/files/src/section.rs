@@ -47,7 +47,7 @@ impl<S: Source + ?Sized> Seek for Section<'_, S> {
 }
 
 /// The range of `count` that one of so many parts has.
-pub(crate) fn share(count: u64, (number, parts): (u64, u64)) -> Range<u64> {
+pub(crate) fn share(count: u64, number: u64, parts: u64) -> Range<u64> {
     let bound = |number: u64| (u128::from(count) * u128::from(number) / u128::from(parts.max(1))) as u64;
     bound(number)..bound(number + 1)
 }

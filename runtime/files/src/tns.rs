@@ -118,7 +118,7 @@ impl<R: BufRead, T: Number> Reader<R, T> {
                 let line = if is_pending { self.lines.this_or_next() } else { self.lines.next() };
                 let Some(line) = line? else { return Ok(None) };
                 coordinates.clear();
-                entry(line, (self.order, self.base), self.extents.as_deref(), coordinates)
+                entry(line, self.order, self.base, self.extents.as_deref(), coordinates)
             }
         };
         let value = read.map_err(|problem| self.lines.wrong(problem))?;
@@ -143,7 +143,8 @@ pub fn has_entries(mut source: impl BufRead) -> Result<bool, ReadError> {
 
 fn entry<T: Number>(
     line: &str,
-    (order, base): (usize, u64),
+    order: usize,
+    base: u64,
     extents: Option<&[u64]>,
     coordinates: &mut Vec<u64>,
 ) -> Result<T, Problem> {

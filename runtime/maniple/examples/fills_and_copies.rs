@@ -28,10 +28,10 @@ fn main() -> Result<()> {
         cx.launch(set_table(&seats, 4));
 
         // neighbour[p] = guest[next[p]]
-        cx.gather((&seats, Seat::guest), (&seats, Seat::next), (&seats, Seat::neighbour));
+        cx.gather(seats.field(Seat::guest), seats.field(Seat::next), seats.field(Seat::neighbour));
         // The guest of `later` at next[p] is that of `seats` at p: everyone moves on by a seat.
-        cx.scatter((&seats, Seat::guest), (&seats, Seat::next), (&later, Seat::guest));
-        cx.copy((&seats, Seat::guest), (&later, Seat::neighbour));
+        cx.scatter(seats.field(Seat::guest), seats.field(Seat::next), later.field(Seat::guest));
+        cx.copy(seats.field(Seat::guest), later.field(Seat::neighbour));
         cx.fill(&seats, Seat::guest, -1)?; // what was launched before still sees the old values
 
         let neighbours = cx.map_read(&seats, Seat::neighbour).await?.to_vec();
@@ -46,7 +46,7 @@ fn main() -> Result<()> {
             &seats,
             &[(Seat::guest.into(), Seat::neighbour.into()), (Seat::next.into(), Seat::next.into())],
         );
-        cx.contribute(Max, (&later, Seat::neighbour), (&seats, Seat::neighbour));
+        cx.contribute(Max, later.field(Seat::neighbour), seats.field(Seat::neighbour));
         let greater = cx.map_read(&seats, Seat::neighbour).await?.to_vec();
         assert_eq!(greater, [103, 101, 102, 103]);
         assert_eq!(cx.map_read(&seats, Seat::guest).await?[2], -1);

@@ -29,7 +29,7 @@ fn main() -> Result<()> {
         cx.map_write(&cells, Cell::old).await?[[19, 19]] = 64.0;
         for _ in 0..3 {
             cx.index_launch(tiles.colors(), smooth(&around, &tiles));
-            cx.copy((&cells, Cell::new), (&cells, Cell::old));
+            cx.copy(cells.field(Cell::new), cells.field(Cell::old));
         }
 
         let heat = cx.map_read(&cells, Cell::old).await?;

@@ -16,12 +16,12 @@ impl Mapper for PointByPoint {
         &mut self,
         task: &TaskInfo<'_>,
         requirement: usize,
-        place: (ProcessorId, usize),
+        processor: ProcessorId,
+        variant: usize,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
-        let (processor, variant) = place;
         if task.variants[variant].layout != LayoutConstraint::default() {
-            return DefaultMapper::new().map_requirement(task, requirement, place, context);
+            return DefaultMapper::new().map_requirement(task, requirement, processor, variant, context);
         }
         let memory = context.machine().memories_visible_from(processor)[0].memory;
         let layout = LayoutConstraint { arrangement: Some(Arrangement::ArrayOfStructs), ..LayoutConstraint::default() };

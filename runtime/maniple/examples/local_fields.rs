@@ -22,8 +22,8 @@ fn link(#[discards(value, next)] cells: Piece<Cell>, count: i64) {
 /// Each cell gets the value of the next, which is not to be overwritten meanwhile.
 fn rotate(cx: &Context, cells: &Region<Cell>) -> Result<()> {
     let values: LocalField<Cell, i64> = cx.local_field(cells, "values")?;
-    cx.gather((cells, Cell::value), (cells, Cell::next), (cells, *values));
-    cx.copy((cells, *values), (cells, Cell::value));
+    cx.gather(cells.field(Cell::value), cells.field(Cell::next), cells.field(*values));
+    cx.copy(cells.field(*values), cells.field(Cell::value));
     Ok(())
 }
 

@@ -63,7 +63,7 @@ fn with_field(cx: &Context, cells: &Region<Cell>) -> Result<()> {
     let fields = cells.logical().fields();
     let half = Field::<Cell, f64>::new(fields.allocate("half", FieldType::of::<f64>())?);
     cx.fill(cells, half, 0.5)?;
-    cx.contribute(Sum, (cells, half), (cells, Cell::value));
+    cx.contribute(Sum, cells.field(half), cells.field(Cell::value));
     cx.free_field(fields, half.id())
 }
 

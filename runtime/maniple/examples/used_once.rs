@@ -31,7 +31,8 @@ impl Mapper for Streams {
         &mut self,
         task: &TaskInfo<'_>,
         _requirement: usize,
-        _place: (ProcessorId, usize),
+        _: ProcessorId,
+        _: usize,
         _context: &dyn MappingContext,
     ) -> RequirementMapping {
         match task.name {

@@ -84,6 +84,7 @@ pub use bulk::scratch::Scratch;
 pub use context::Context;
 pub use context::mapped::{ReadMapping, WriteMapping};
 pub use data::access;
+pub use data::region_field::RegionField;
 pub use data::regions::{Domain, IntoTarget, Partition, Partitioner, Projected, Region};
 pub use external::attach::{
     Attached, AttachedFile, AttachedFilePieces, AttachedPieces, Detached, DetachedPieces, File,

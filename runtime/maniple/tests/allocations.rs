@@ -441,7 +441,7 @@ async fn round(cx: &Context, cells: &Region<Cell>, leaves: Leaves, number: usize
             let number = if let Leaves::LocalFields = leaves { 0 } else { number };
             let field: LocalField<Cell, f64> = cx.local_field(cells, &format!("{number:06}"))?;
             cx.fill(cells, *field, 1.0)?;
-            cx.copy((cells, *field), (cells, Cell::value));
+            cx.copy(cells.field(*field), cells.field(Cell::value));
             Ok(())
         }
         Leaves::DestroyedPartitions | Leaves::Partitions => {

@@ -143,10 +143,10 @@ impl Forest {
     ) -> Arc<Partitioning> {
         let make = |pieces| {
             let first = self.take_ids(1 + colors.volume());
-            Partitioning::new((NodeId(first), first + 1), parent.clone(), colors, pieces)
+            Partitioning::new(NodeId(first), first + 1, parent.clone(), colors, pieces)
         };
         match pieces {
-            Ok(here) => parent.renew_or_make((colors, &here), || make(Ok(Arc::clone(&here)))),
+            Ok(here) => parent.renew_or_make(colors, &here, || make(Ok(Arc::clone(&here)))),
             elsewhere => make(elsewhere),
         }
     }

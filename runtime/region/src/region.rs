@@ -35,7 +35,7 @@ pub struct RegionTree {
 }
 
 impl RegionTree {
-    fn new((id, name_number): (u64, u64), row: &'static str, root: IndexSpaceNode, fields: Arc<FieldSpace>) -> Self {
+    fn new(id: u64, name_number: u64, row: &'static str, root: IndexSpaceNode, fields: Arc<FieldSpace>) -> Self {
         let (name, ended) = (OnceLock::new(), AtomicBool::new(false));
         let (original, destroyed) = (None, Mark::default());
         Self { id: TreeId(id), name_number, original, row, name, root, fields, destroyed, ended }
@@ -134,7 +134,7 @@ pub struct LogicalRegion {
 
 impl LogicalRegion {
     pub(crate) fn root(id: u64, row: &'static str, space: IndexSpaceNode, fields: Arc<FieldSpace>) -> Self {
-        Self { tree: Arc::new(RegionTree::new((id, id), row, space.clone(), fields)), space }
+        Self { tree: Arc::new(RegionTree::new(id, id, row, space.clone(), fields)), space }
     }
 
     /// A new name for the whole region, for a task that has destroyed it and gives its data up: equal to it, but not
@@ -144,8 +144,8 @@ impl LogicalRegion {
     pub fn renewed(&self) -> Self {
         let Self { tree: original, .. } = self.original();
         let (space, fields) = (original.root.clone(), Arc::clone(&original.fields));
-        let names = (original.id.0, space.forest().take_ids(1));
-        let mut tree = RegionTree::new(names, original.row, space.clone(), fields);
+        let name_number = space.forest().take_ids(1);
+        let mut tree = RegionTree::new(original.id.0, name_number, original.row, space.clone(), fields);
         tree.original = Some(original);
         Self { tree: Arc::new(tree), space }
     }

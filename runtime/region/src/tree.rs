@@ -155,7 +155,8 @@ impl IndexSpaceNode {
     /// A partition into these pieces with a name that is used again, or the one that is made.
     pub(crate) fn renew_or_make(
         &self,
-        (colors, pieces): (AnyRect, &[Shape]),
+        colors: AnyRect,
+        pieces: &[Shape],
         make: impl FnOnce() -> Arc<Partitioning>,
     ) -> Arc<Partitioning> {
         let root = self.root_space();
@@ -218,7 +219,7 @@ impl IndexSpaceNode {
     /// [`RegionError::Destroyed`] if this space, its partition or anything above is destroyed.
     pub fn check_alive(&self, deletions: &dyn Deletions) -> Result<(), RegionError> {
         match self {
-            Self::Root(root) => check((&root.destroyed, root.id.0), deletions, || self.to_string()),
+            Self::Root(root) => check(&root.destroyed, root.id.0, deletions, || self.to_string()),
             Self::Piece(partition, _) => partition.check_alive(deletions),
         }
     }
@@ -301,16 +302,18 @@ impl fmt::Debug for IndexSpaceNode {
 
 impl Partitioning {
     pub(crate) fn new(
-        (id, first_piece): (NodeId, u64),
+        id: NodeId,
+        first_piece: u64,
         parent: IndexSpaceNode,
         colors: AnyRect,
         pieces: Result<Arc<[Shape]>, Arc<dyn PieceSource>>,
     ) -> Arc<Self> {
-        Arc::new_cyclic(|this| Self::known_as((id, first_piece), parent, colors, pieces, this))
+        Arc::new_cyclic(|this| Self::known_as(id, first_piece, parent, colors, pieces, this))
     }
 
     fn known_as(
-        (id, first_piece): (NodeId, u64),
+        id: NodeId,
+        first_piece: u64,
         parent: IndexSpaceNode,
         colors: AnyRect,
         pieces: Result<Arc<[Shape]>, Arc<dyn PieceSource>>,
@@ -347,7 +350,7 @@ impl Partitioning {
             Pieces::Elsewhere { .. } => original.pieces().into(),
         };
         Arc::new_cyclic(|this| {
-            let mut new = Self::known_as((id, first_piece), parent, colors, Ok(pieces), this);
+            let mut new = Self::known_as(id, first_piece, parent, colors, Ok(pieces), this);
             (new.disjoint, new.union) = (original.disjoint.clone(), original.union.clone());
             (new.name_number, new.original) = (name_number, Some(original));
             new
@@ -566,7 +569,7 @@ impl Partitioning {
     /// # Errors
     /// [`RegionError::Destroyed`] if the partition or anything above it is destroyed.
     pub fn check_alive(&self, deletions: &dyn Deletions) -> Result<(), RegionError> {
-        check((&self.destroyed, self.name_number), deletions, || self.to_string())?;
+        check(&self.destroyed, self.name_number, deletions, || self.to_string())?;
         self.parent.check_alive(deletions)
     }
 }
@@ -604,7 +607,8 @@ const SAME_DIMENSION: &str = "pieces are subsets of their parent, checked when t
 
 #[inline]
 fn check(
-    (mark, number): (&Mark, u64),
+    mark: &Mark,
+    number: u64,
     deletions: &dyn Deletions,
     what: impl FnOnce() -> String,
 ) -> Result<(), RegionError> {

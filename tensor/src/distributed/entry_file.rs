@@ -222,10 +222,11 @@ impl EntryFile {
         part: (u64, u64),
         visit: &mut dyn FnMut(&[u64], T),
     ) -> Result<Evidence, Wrong> {
+        let (part, parts) = part;
         let read = match &self.entries {
-            Kind::Text(text) => text.read_part(part, visit).map(|listed| (listed, Vec::new())),
-            Kind::Matrix(text) => text.read_part(part, visit).map(|()| (0, Vec::new())),
-            Kind::Arrays(arrays) => arrays.read_part(part, visit).map(|checksums| (0, checksums)),
+            Kind::Text(text) => text.read_part(part, parts, visit).map(|listed| (listed, Vec::new())),
+            Kind::Matrix(text) => text.read_part(part, parts, visit).map(|()| (0, Vec::new())),
+            Kind::Arrays(arrays) => arrays.read_part(part, parts, visit).map(|checksums| (0, checksums)),
         };
         read.map_err(|error| told(&error))
     }
@@ -317,7 +318,7 @@ fn listed<T: Number>(arrays: &EntryArrays<Counted>, parallel: &dyn Parallel) -> 
     parallel.run(parts, &|part| {
         let mut list = EntryList::<T>::new(arrays.shape().len());
         let mut signed = vec![0; arrays.shape().len()];
-        let checksums = arrays.read_part((part as u64, parts as u64), &mut |at: &[u64], value: T| {
+        let checksums = arrays.read_part(part as u64, parts as u64, &mut |at: &[u64], value: T| {
             signed.iter_mut().zip(at).for_each(|(signed, &at)| *signed = at as i64);
             list.push(&signed, value);
         });

@@ -111,7 +111,7 @@ impl Tensor {
             let extent = |mode: usize| self.variable().dimensions().get(mode).map_or(1, |&extent| extent as u64);
             let count = measured.iter().map(|(_, count)| count).sum();
             with_element!(source.element(), T => {
-                matrix_market::write_head::<T>(&mut head, (extent(0), extent(1)), count)
+                matrix_market::write_head::<T>(&mut head, extent(0), extent(1), count)
             })
             .map_err(|error| wrong(path, error.to_string()))?;
         }

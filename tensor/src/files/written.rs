@@ -218,7 +218,7 @@ impl TensorFile {
             let extent = |mode: usize| shape.get(mode).copied().unwrap_or(1);
             let count = AtomicUsize::new(0);
             threads.run(parts, &|number| _ = count.fetch_add(tensor.count_within(part(number)), Ordering::Relaxed));
-            matrix_market::write_head::<T>(into, (extent(0), extent(1)), count.into_inner() as u64)?;
+            matrix_market::write_head::<T>(into, extent(0), extent(1), count.into_inner() as u64)?;
             columns = 2;
         }
         write_parts(into, parts, &threads, |number, lines| {
@@ -239,7 +239,7 @@ fn write_array(dense: &DynamicTensor, shape: &[u64], into: &mut impl Write) -> i
     let numbers = (0..columns).flat_map(|column| (0..rows).map(move |row| (row * columns + column) as usize));
     with_element!(dense.element(), T => {
         let elements = dense.values::<T>().unwrap_or_default();
-        matrix_market::write_array(into, (rows, columns), numbers.map(|number| elements[number]))
+        matrix_market::write_array(into, rows, columns, numbers.map(|number| elements[number]))
     })
 }
 

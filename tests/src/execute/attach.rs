@@ -36,7 +36,8 @@ enum Coming {
 impl Memory {
     fn new<M: AsRef<[T]> + Send + 'static, T: Stored>(
         detached: maniple::Detached<M>,
-        (flush, points): (bool, usize),
+        flush: bool,
+        points: usize,
     ) -> Self {
         Self::pending(None, async move {
             let memory = detached.await?;
@@ -68,21 +69,22 @@ impl Memory {
 /// Attaches values to a field.
 pub(super) fn attach_values<T: Stored, const D: usize>(
     context: &Context,
-    (region, field): (&Region<Cells, D>, FieldId),
+    region: &Region<Cells, D>,
+    field: FieldId,
     mut values: Vec<T>,
     read_only: bool,
 ) -> Result<Attached> {
     let (points, field) = (values.len(), Field::<Cells, T>::new(field));
     if read_only {
         let attached = context.attach_read_only(region, field, hardly_aligned(values))?;
-        return Ok(Box::new(move |context, _| Ok(Memory::new::<_, T>(context.detach(attached)?, (true, points)))));
+        return Ok(Box::new(move |context, _| Ok(Memory::new::<_, T>(context.detach(attached)?, true, points))));
     }
     // More than is needed: the rest is left as it is.
     values.extend_from_within(..points.min(1));
     let attached = context.attach_vec(region, field, hardly_aligned(values))?;
     Ok(Box::new(move |context, flush| {
         let attached = if flush { attached } else { attached.discard() };
-        Ok(Memory::new::<_, T>(context.detach(attached)?, (flush, points)))
+        Ok(Memory::new::<_, T>(context.detach(attached)?, flush, points))
     }))
 }
 
@@ -102,25 +104,28 @@ fn hardly_aligned<T: Clone>(values: Vec<T>) -> Vec<T> {
 /// Attaches a `.npy` file with words, which are in row-major order of the points.
 pub(super) fn attach_array<const D: usize>(
     context: &Context,
-    (region, field, kind): (&Region<Cells, D>, FieldId, Kind),
+    region: &Region<Cells, D>,
+    field: FieldId,
+    kind: Kind,
     words: &[Word],
     columns: bool,
 ) -> Result<Attached> {
-    let area = (region, field, columns);
     match kind {
-        Kind::Long => attach_numbers::<i64, D>(context, area, "i8", words),
-        Kind::Short => attach_numbers::<u32, D>(context, area, "u4", words),
-        Kind::Number(Width::I8) => attach_numbers::<i8, D>(context, area, "i1", words),
-        Kind::Number(Width::U16) => attach_numbers::<u16, D>(context, area, "u2", words),
-        Kind::Number(Width::I32) => attach_numbers::<i32, D>(context, area, "i4", words),
-        Kind::Number(Width::U64) => attach_numbers::<u64, D>(context, area, "u8", words),
+        Kind::Long => attach_numbers::<i64, D>(context, region, field, columns, "i8", words),
+        Kind::Short => attach_numbers::<u32, D>(context, region, field, columns, "u4", words),
+        Kind::Number(Width::I8) => attach_numbers::<i8, D>(context, region, field, columns, "i1", words),
+        Kind::Number(Width::U16) => attach_numbers::<u16, D>(context, region, field, columns, "u2", words),
+        Kind::Number(Width::I32) => attach_numbers::<i32, D>(context, region, field, columns, "i4", words),
+        Kind::Number(Width::U64) => attach_numbers::<u64, D>(context, region, field, columns, "u8", words),
         Kind::Pair | Kind::Trio | Kind::Pointer(_) => Err(Error::application("NumPy has no such numbers")),
     }
 }
 
 fn attach_numbers<T: Stored + Pod, const D: usize>(
     context: &Context,
-    (region, field, columns): (&Region<Cells, D>, FieldId, bool),
+    region: &Region<Cells, D>,
+    field: FieldId,
+    columns: bool,
     ty: &str,
     words: &[Word],
 ) -> Result<Attached> {

@@ -78,14 +78,14 @@ pub(super) fn leaf(call: &LeafCall<'_>) -> Result<Value> {
     for (requirement, wanted) in launch.requirements.iter().enumerate() {
         if wanted.right == Right::Read {
             for &field in &wanted.fields {
-                digest = Use::new(run, call, requirement, (wanted.region, field))?.read(digest)?;
+                digest = Use::new(run, call, requirement, wanted.region, field)?.read(digest)?;
             }
         }
     }
     delay(run, digest);
     for (requirement, wanted) in launch.requirements.iter().enumerate() {
         for &field in &wanted.fields {
-            let used = Use::new(run, call, requirement, (wanted.region, field))?;
+            let used = Use::new(run, call, requirement, wanted.region, field)?;
             digest = match wanted.right {
                 Right::Read => digest,
                 Right::Write => used.rewrite(digest)?,
@@ -113,7 +113,7 @@ pub(super) fn check_layout(call: &LeafCall<'_>, wanted: &[Option<Arrangement>]) 
             continue;
         };
         for &field in &used.fields {
-            Use::new(&given.run, call, requirement, (used.region, field))?.check_layout(wanted)?;
+            Use::new(&given.run, call, requirement, used.region, field)?.check_layout(wanted)?;
         }
     }
     Ok(())
@@ -137,12 +137,7 @@ impl<'a, 'b> Use<'a, 'b> {
         Ok(())
     }
 
-    fn new(
-        run: &'a Run,
-        call: &'a LeafCall<'b>,
-        requirement: usize,
-        (region, field): (RegionName, usize),
-    ) -> Result<Self> {
+    fn new(run: &'a Run, call: &'a LeafCall<'b>, requirement: usize, region: RegionName, field: usize) -> Result<Self> {
         let id = run.field(region, field).map_err(|Stop(error)| error)?;
         let kind = run.expected.kind_ever(region, field).map_err(|why| Error::application(format!("{why:?}")))?;
         let dim = call.region(requirement)?.space().space().dim();

@@ -15,7 +15,7 @@ impl Run {
                 let dim = self.dimension(to.place.node)?;
                 with_kind!(self.kind(*from)?, T => with_dimension!(dim, D => {
                     let (from, to) = (self.column::<T, D>(*from)?, self.column::<T, D>(*to)?);
-                    Ok(context.copy((&from.0, from.1), (&to.0, to.1)))
+                    Ok(context.copy(from.0.field(from.1), to.0.field(to.1)))
                 }))
             }
             Action::CopyFields(_, from, to, pairs) => {
@@ -34,7 +34,7 @@ impl Run {
                 with_operator!(*operator, self.kind(*to)?, Op, T => with_dimension!(dim, D => {
                     let from = self.column::<<Op as ReductionOperator<T>>::Rhs, D>(*from)?;
                     let to = self.column::<T, D>(*to)?;
-                    Ok(context.contribute(Op::default(), (&from.0, from.1), (&to.0, to.1)))
+                    Ok(context.contribute(Op::default(), from.0.field(from.1), to.0.field(to.1)))
                 }), else Err(Stop(Error::application("an operator that is not known on the field"))))
             }
             Action::Gather(_, Indirect { from, pointers, to }) => {
@@ -42,7 +42,7 @@ impl Run {
                 with_kind!(self.kind(*from)?, T => with_dimension!(dim, D => {
                     let (from, to) = (self.column::<T, 1>(*from)?, self.column::<T, D>(*to)?);
                     let pointers = self.column::<Ptr<Cells>, D>(*pointers)?;
-                    Ok(context.gather((&from.0, from.1), (&pointers.0, pointers.1), (&to.0, to.1)))
+                    Ok(context.gather(from.0.field(from.1), pointers.0.field(pointers.1), to.0.field(to.1)))
                 }))
             }
             Action::Scatter(_, Indirect { from, pointers, to }) => {
@@ -50,7 +50,7 @@ impl Run {
                 with_kind!(self.kind(*from)?, T => with_dimension!(dim, D => {
                     let (from, to) = (self.column::<T, D>(*from)?, self.column::<T, 1>(*to)?);
                     let pointers = self.column::<Ptr<Cells>, D>(*pointers)?;
-                    Ok(context.scatter((&from.0, from.1), (&pointers.0, pointers.1), (&to.0, to.1)))
+                    Ok(context.scatter(from.0.field(from.1), pointers.0.field(pointers.1), to.0.field(to.1)))
                 }))
             }
             other => Err(Stop(Error::application(format!("{other:?} is no copy")))),

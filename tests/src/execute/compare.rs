@@ -52,7 +52,7 @@ pub fn run_side_by_side(runs: &[Arc<Run>], runtime: &Runtime) -> Result<()> {
 impl Run {
     /// The program with what is done at its end.
     async fn whole(self: &Arc<Self>, context: &Context) -> Result<Word> {
-        let outcome = go_on(self, context, &self.program.body, (0, &mut HashMap::new())).await;
+        let outcome = go_on(self, context, &self.program.body, 0, &mut HashMap::new()).await;
         self.at_end(context).await;
         outcome
     }
@@ -84,7 +84,7 @@ impl Run {
         for (number, statements) in self.program.body.0.chunks(3).enumerate() {
             let block = Block(statements.to_vec());
             let before = *digest.as_ref().unwrap_or(&0);
-            let mut part = || session.wait(go_on(self, session, &block, (before, &mut attached)));
+            let mut part = || session.wait(go_on(self, session, &block, before, &mut attached));
             let outcome = match number % 2 {
                 0 => part(),
                 _ => std::thread::scope(|scope| scope.spawn(part).join().expect("statements do not panic")),

@@ -166,7 +166,7 @@ impl From<maniple::RegionError> for Stop {
 impl Run {
     /// A run of a program that must come out as the oracle says.
     #[must_use]
-    pub fn new(program: Program, (expected, fate): (World, Fate)) -> Self {
+    pub fn new(program: Program, expected: World, fate: Fate) -> Self {
         Self {
             program,
             expected,

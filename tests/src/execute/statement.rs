@@ -42,7 +42,7 @@ pub(super) fn run_block<'a>(
     Box::pin(async move {
         let mut attached = HashMap::new();
         // What a task that cannot go on was to write is lost with it, and reads as that.
-        run_in(run, context, block, (digest, &mut attached)).await.unwrap_or_else(|Stop(error)| Err(error))
+        run_in(run, context, block, digest, &mut attached).await.unwrap_or_else(|Stop(error)| Err(error))
     })
 }
 
@@ -51,10 +51,11 @@ pub(super) fn go_on<'a>(
     run: &'a Arc<Run>,
     context: &'a Context,
     block: &'a Block,
-    before: (Word, &'a mut HashMap<FutureName, Attached>),
+    digest: Word,
+    attached: &'a mut HashMap<FutureName, Attached>,
 ) -> Boxed<'a, Result<Word>> {
     Box::pin(async move {
-        run_in(run, context, block, before).await.unwrap_or_else(|Stop(error)| {
+        run_in(run, context, block, digest, attached).await.unwrap_or_else(|Stop(error)| {
             run.cut_short.store(true, Ordering::Release);
             Err(error)
         })
@@ -66,7 +67,8 @@ fn run_in<'a>(
     run: &'a Arc<Run>,
     context: &'a Context,
     block: &'a Block,
-    (digest, attached): (Word, &'a mut HashMap<FutureName, Attached>),
+    digest: Word,
+    attached: &'a mut HashMap<FutureName, Attached>,
 ) -> Boxed<'a, std::result::Result<Result<Word>, Stop>> {
     Box::pin(async move {
         let mut frame = Frame { run, context, digest, failure: None, attached };
@@ -137,8 +139,8 @@ impl Frame<'_> {
             Action::Fill(column, random) => self.fill(*column, *random)?,
             Action::Invalidate(place, fields) => self.invalidate(*place, fields)?,
             Action::ForgetCopies(place, fields) => self.forget_copies(*place, fields)?,
-            Action::Attach(name, column, seed, backing) => self.attach(*name, *column, (*seed, *backing))?,
-            Action::Detach(name, handle, flush) => self.detach(*name, (*handle, *flush))?,
+            Action::Attach(name, column, seed, backing) => self.attach(*name, *column, *seed, *backing)?,
+            Action::Detach(name, handle, flush) => self.detach(*name, *handle, *flush)?,
             Action::Copy(name, ..)
             | Action::CopyFields(name, ..)
             | Action::Contribute(name, ..)
@@ -301,7 +303,8 @@ impl Frame<'_> {
         &mut self,
         name: FutureName,
         column: Column,
-        (seed, backing): (Word, Backing),
+        seed: Word,
+        backing: Backing,
     ) -> std::result::Result<Result<()>, Stop> {
         let run = self.run;
         let kind = run.kind(column)?;
@@ -312,12 +315,12 @@ impl Frame<'_> {
                 (0..region.volume() as usize).map(|number| attached_word(kind, seed, number)).collect();
             let memory = |words: Vec<Word>| with_kind!(kind, T => {
                 let values: Vec<T> = words.into_iter().map(<T as Stored>::from_word).collect();
-                attach_values(self.context, (&region, id), values, backing == Backing::ReadOnly)
+                attach_values(self.context, &region, id, values, backing == Backing::ReadOnly)
             });
             match backing {
                 // On several nodes each would make a file of its own.
                 Backing::Array { columns } if run.nodes == 1 || !kind.is_number() => {
-                    match attach_array(self.context, (&region, id, kind), &words, columns) {
+                    match attach_array(self.context, &region, id, kind, &words, columns) {
                         // The system has no room for the block.
                         Err(Error::OutOfMemory { .. }) => memory(words),
                         other => other,
@@ -329,11 +332,7 @@ impl Frame<'_> {
         Ok(attached.map(|attached| _ = self.attached.insert(name, attached)))
     }
 
-    fn detach(
-        &mut self,
-        name: FutureName,
-        (handle, flush): (FutureName, bool),
-    ) -> std::result::Result<Result<()>, Stop> {
+    fn detach(&mut self, name: FutureName, handle: FutureName, flush: bool) -> std::result::Result<Result<()>, Stop> {
         let Some(attached) = self.attached.remove(&handle) else {
             return Err(Stop(Error::application(format!("there is no memory {handle:?}"))));
         };

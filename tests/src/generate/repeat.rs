@@ -49,6 +49,15 @@ struct Plan {
     nests: bool,
 }
 
+/// A turn that is being made of a text.
+struct NextTurn<'t> {
+    number: usize,
+    plan: &'t Plan,
+    text: &'t mut Text,
+    /// The names of the turn before.
+    before: Names,
+}
+
 /// A change that is made in every so many turns.
 struct Deviation {
     every: usize,
@@ -90,7 +99,7 @@ impl Generator {
                     turn
                 }
                 Some(mut text) => {
-                    let turn = self.next_turn(scope, &plan, (number, &mut text), &mut sources);
+                    let turn = self.next_turn(scope, &plan, number, &mut text, &mut sources);
                     texts[which] = Some(text);
                     turn
                 }
@@ -244,15 +253,17 @@ impl Generator {
         &mut self,
         scope: &mut Scope,
         plan: &Plan,
-        (number, text): (usize, &mut Text),
+        number: usize,
+        text: &mut Text,
         superseded: &mut Vec<FutureName>,
     ) -> Block {
         let is_due = |deviation: &&Deviation| number % deviation.every == deviation.first % deviation.every;
         let changes: Vec<Change> = plan.deviations.iter().filter(is_due).map(|deviation| deviation.what).collect();
         let before = text.names.clone();
+        let next = &mut NextTurn { number, plan, text, before };
         let mut parts: [Block; 3] = Default::default();
         for (part, made) in parts.iter_mut().enumerate() {
-            let mut statements = text.parts[part].clone();
+            let mut statements = next.text.parts[part].clone();
             for change in &changes {
                 if let &Change::Swap(changed, place) = change
                     && changed == part
@@ -277,7 +288,7 @@ impl Generator {
                 if let Some(statement) = statements.get(place)
                     && !changes.iter().any(|change| is(change, Change::LeaveOut))
                 {
-                    self.repeat_statement(scope, made, plan, (number, statement), (text, &before), superseded);
+                    self.repeat_statement(scope, made, next, statement, superseded);
                 }
             }
         }
@@ -286,7 +297,7 @@ impl Generator {
             self.forget(scope, &mut parts[2], superseded);
         }
         let is_untraced = changes.iter().any(|change| matches!(change, Change::Untraced));
-        self.put_together(text, parts.map(|part| part.0), is_untraced)
+        self.put_together(next.text, parts.map(|part| part.0), is_untraced)
     }
 
     /// Adds a copy of a statement, if it has a meaning in this turn.
@@ -294,21 +305,20 @@ impl Generator {
         &mut self,
         scope: &mut Scope,
         block: &mut Block,
-        plan: &Plan,
-        (number, statement): (usize, &Statement),
-        (text, before): (&mut Text, &Names),
+        NextTurn { number, plan, text, before }: &mut NextTurn<'_>,
+        statement: &Statement,
         superseded: &mut Vec<FutureName>,
     ) {
         let (names, known) = (text.names.clone(), superseded.len());
         let mut copy = Turn { names: &mut text.names, next: &mut self.next, superseded }.statement(statement);
         match &mut copy.action {
-            Action::Fill(_, word) if plan.values_differ => *word = mix(*word, number as u64),
+            Action::Fill(_, word) if plan.values_differ => *word = mix(*word, *number as u64),
             Action::Launch(launch) => {
                 let mut changed = Launch::clone(launch);
                 let points = crate::oracle::points_of(&changed).len().max(1);
                 for passed in &mut changed.arguments {
                     if let (Passed::Value(value), true) = (passed, plan.values_differ) {
-                        *value = mix(*value, number as u64);
+                        *value = mix(*value, *number as u64);
                     }
                 }
                 let carried = text.carried.iter().filter(|(site, _)| *site == statement.site);

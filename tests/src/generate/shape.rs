@@ -183,7 +183,7 @@ impl Generator {
         if self.depth(node) > 3 {
             return None;
         }
-        let split = self.new_split(scope, (region, node))?;
+        let split = self.new_split(scope, region, node)?;
         if let Split::Union(a, _) | Split::Intersection(a, _) | Split::Difference(a, _) = &split {
             let parent = self.world.partitions.get(a)?.parent;
             return Some(Action::CreatePartition(name, parent, split));
@@ -195,7 +195,7 @@ impl Generator {
         self.world.parent(node).map_or(0, |parent| 1 + self.depth(parent))
     }
 
-    fn new_split(&mut self, scope: &Scope, (region, node): (RegionName, Node)) -> Option<Split> {
+    fn new_split(&mut self, scope: &Scope, region: RegionName, node: Node) -> Option<Split> {
         let count = if self.once_in(15) { self.random.usize(..2) } else { self.random.usize(1..=6) };
         let dim = self.world.dimension(node).ok()?;
         let bounds = self.bounds(node, dim);

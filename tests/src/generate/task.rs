@@ -39,8 +39,8 @@ impl Generator {
         let inner = self.once_in(3);
         let earlier = self.shared_futures(scope);
         let (mut blocks, mut values, mut created) = (Vec::new(), Vec::new(), std::collections::BTreeSet::new());
-        for (number, point) in points_of(&launch).into_iter().enumerate() {
-            let context = self.world.enter(scope.context.start, &launch, (number, point), &targets)?;
+        for number in 0..points_of(&launch).len() {
+            let context = self.world.enter(scope.context.start, &launch, number, &targets)?;
             let mut child = Scope {
                 context,
                 depth: scope.depth + 1,

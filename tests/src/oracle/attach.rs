@@ -59,7 +59,8 @@ impl World {
         &mut self,
         context: &mut Context,
         name: FutureName,
-        (handle, flush): (FutureName, bool),
+        handle: FutureName,
+        flush: bool,
     ) -> Result<(), Trouble> {
         let position = context.attached.iter().position(|attached| attached.name == handle);
         let Attached { column, seed, backing, .. } = context.attached.remove(*known(position.as_ref(), &handle)?);
@@ -102,7 +103,8 @@ impl World {
     pub(super) fn check_field_unattached(
         &self,
         context: &Context,
-        (fields, field): (FieldsName, FieldNumber),
+        fields: FieldsName,
+        field: FieldNumber,
     ) -> Result<(), Trouble> {
         let is_it = |region: RegionName| self.regions.get(&region).is_some_and(|region| region.fields == fields);
         let mut columns = context.attached.iter().map(|attached| attached.column);

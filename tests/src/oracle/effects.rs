@@ -64,7 +64,7 @@ impl World {
         &mut self,
         mut health: Health,
         launch: &Launch,
-        (number, _): (usize, AnyPoint),
+        number: usize,
         targets: &Targets,
     ) -> Result<(Word, Health), Trouble> {
         let mut digest = first_digest(launch, number);
@@ -142,7 +142,7 @@ impl World {
         &mut self,
         start: Health,
         launch: &Launch,
-        (number, _): (usize, AnyPoint),
+        number: usize,
         targets: &Targets,
     ) -> Result<Context, Trouble> {
         let mut child = Context { digest: first_digest(launch, number), health: start, ..Context::default() };
@@ -271,7 +271,8 @@ impl World {
         &mut self,
         context: &mut Context,
         name: FutureName,
-        (from, to): (Place, Place),
+        from: Place,
+        to: Place,
         pairs: &[(FieldNumber, FieldNumber)],
     ) -> Result<(), Trouble> {
         let columns = pairs.iter().map(|&(source, destination)| {
@@ -313,7 +314,8 @@ impl World {
         context: &mut Context,
         name: FutureName,
         operator: Operator,
-        (from, to): (Column, Column),
+        from: Column,
+        to: Column,
     ) -> Result<(), Trouble> {
         let kind = self.kind(to.place.region, to.field)?;
         self.check_columns(&[(from, self.dimension(to.place.node)?)])?;

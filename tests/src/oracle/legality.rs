@@ -72,7 +72,7 @@ impl World {
         for wanted in uses {
             self.check_alive(wanted.region, self.bound(&wanted.target)?)?;
             let bound = self.bound(&wanted.target)?;
-            self.check_held(context, (wanted.region, bound), &wanted.fields, wanted.right)?;
+            self.check_held(context, wanted.region, bound, &wanted.fields, wanted.right)?;
             self.check_mapped(context, wanted)?;
             targets.push(self.resolve(wanted, launch)?);
         }
@@ -170,7 +170,8 @@ impl World {
     fn check_held(
         &self,
         context: &Context,
-        (region, node): (RegionName, Node),
+        region: RegionName,
+        node: Node,
         fields: &[FieldNumber],
         right: Right,
     ) -> Result<(), Trouble> {

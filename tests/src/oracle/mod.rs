@@ -237,7 +237,7 @@ impl World {
                 if !context.made_fields.contains(fields) {
                     return Err(Trouble::Refused("the field space is not the task's own".into()));
                 }
-                self.check_field_unattached(context, (*fields, *field))?;
+                self.check_field_unattached(context, *fields, *field)?;
                 self.free_field(*fields, *field)?;
             }
             Action::CreateRegion(name, space, fields) => self.create_region(context, *name, *space, *fields)?,
@@ -276,11 +276,11 @@ impl World {
                 let (column, seed, backing) = (*column, *seed, *backing);
                 self.attach(context, Attached { name: *name, column, seed, backing })?;
             }
-            Action::Detach(name, handle, flush) => self.detach(context, *name, (*handle, *flush))?,
+            Action::Detach(name, handle, flush) => self.detach(context, *name, *handle, *flush)?,
             Action::Copy(name, from, to) => self.copy(context, *name, *from, *to)?,
-            Action::CopyFields(name, from, to, pairs) => self.copy_fields(context, *name, (*from, *to), pairs)?,
+            Action::CopyFields(name, from, to, pairs) => self.copy_fields(context, *name, *from, *to, pairs)?,
             Action::Contribute(name, operator, from, to) => {
-                self.contribute(context, *name, *operator, (*from, *to))?;
+                self.contribute(context, *name, *operator, *from, *to)?;
             }
             Action::Gather(name, indirect) => self.gather(context, *name, indirect)?,
             Action::Scatter(name, indirect) => self.scatter(context, *name, indirect)?,
@@ -393,11 +393,11 @@ impl World {
         let points = points_of(launch);
         let mut values = Vec::with_capacity(points.len());
         let mut created = BTreeSet::new();
-        for (number, &point) in points.iter().enumerate() {
+        for number in 0..points.len() {
             match &launch.body {
-                Body::Leaf => values.push(self.run_leaf(context.start, launch, (number, point), &targets)?),
+                Body::Leaf => values.push(self.run_leaf(context.start, launch, number, &targets)?),
                 Body::Blocks { blocks, .. } => {
-                    let mut child = self.enter(context.start, launch, (number, point), &targets)?;
+                    let mut child = self.enter(context.start, launch, number, &targets)?;
                     self.block(&mut child, &blocks[number % blocks.len()])?;
                     let (value, regions) = self.leave(launch, number, child)?;
                     created.extend(regions);

@@ -31,7 +31,7 @@ impl World {
             Split::Equal(count) => (numbers(*count), weighted(points, &vec![1; *count])),
             Split::Weighted(weights) if weights.iter().sum::<u64>() == 0 => return refuse("no weights"),
             Split::Weighted(weights) => (numbers(weights.len()), weighted(points, weights)),
-            Split::Tiles(shape, halo) => tiles((points, self.dimension(parent)?), shape, halo)?,
+            Split::Tiles(shape, halo) => tiles(points, self.dimension(parent)?, shape, halo)?,
             Split::Explicit(colors, lists) => {
                 if colors.volume() != lists.len() as u64 {
                     return refuse("as many pieces as colors");
@@ -45,14 +45,14 @@ impl World {
                 let within = |piece: &Points| piece.intersection(points).copied().collect();
                 (other.colors, other.pieces.iter().map(within).collect())
             }
-            Split::Union(a, b) => self.combine(parent, (*a, *b), |a, b| a | b)?,
-            Split::Intersection(a, b) => self.combine(parent, (*a, *b), |a, b| a & b)?,
-            Split::Difference(a, b) => self.combine(parent, (*a, *b), |a, b| a - b)?,
+            Split::Union(a, b) => self.combine(parent, *a, *b, |a, b| a | b)?,
+            Split::Intersection(a, b) => self.combine(parent, *a, *b, |a, b| a & b)?,
+            Split::Difference(a, b) => self.combine(parent, *a, *b, |a, b| a - b)?,
             Split::ByField(column, count) => self.by_field(context, parent, *column, *count)?,
-            Split::Image(region, sources, column) => self.image(context, parent, (*region, *sources), *column)?,
+            Split::Image(region, sources, column) => self.image(context, parent, *region, *sources, *column)?,
             Split::Preimage(column, _, targets) => self.preimage(context, parent, *column, *targets)?,
             Split::ByRanges(column, ranges) => self.by_ranges(context, parent, *column, ranges)?,
-            Split::Named(region, sources, link) => self.named(context, parent, (*region, *sources), *link)?,
+            Split::Named(region, sources, link) => self.named(context, parent, *region, *sources, *link)?,
             Split::Naming(link, _, targets) => self.naming(context, parent, *link, *targets)?,
         };
         match split {
@@ -86,7 +86,8 @@ impl World {
     fn combine(
         &self,
         parent: Node,
-        (a, b): (PartitionName, PartitionName),
+        a: PartitionName,
+        b: PartitionName,
         operation: impl Fn(&BTreeSet<AnyPoint>, &BTreeSet<AnyPoint>) -> BTreeSet<AnyPoint>,
     ) -> Result<(AnyRect, Vec<BTreeSet<AnyPoint>>), Trouble> {
         let (a, b) = (known(self.partitions.get(&a), &a)?, known(self.partitions.get(&b), &b)?);
@@ -138,7 +139,8 @@ impl World {
         &self,
         context: &Context,
         parent: Node,
-        (region, sources): (RegionName, PartitionName),
+        region: RegionName,
+        sources: PartitionName,
         column: Column,
     ) -> Result<(AnyRect, Vec<BTreeSet<AnyPoint>>), Trouble> {
         let sources = known(self.partitions.get(&sources), &sources)?;
@@ -237,7 +239,8 @@ impl World {
         &self,
         context: &Context,
         parent: Node,
-        (region, sources): (RegionName, PartitionName),
+        region: RegionName,
+        sources: PartitionName,
         link: Link,
     ) -> Result<(AnyRect, Vec<BTreeSet<AnyPoint>>), Trouble> {
         let sources = known(self.partitions.get(&sources), &sources)?;
@@ -317,7 +320,8 @@ fn weighted(points: &Points, weights: &[u64]) -> Vec<BTreeSet<AnyPoint>> {
 
 /// The tiles of the grid that starts at the lowest corner of the points' bounds.
 fn tiles(
-    (points, dim): (&Points, usize),
+    points: &Points,
+    dim: usize,
     shape: &[i64],
     halo: &[i64],
 ) -> Result<(AnyRect, Vec<BTreeSet<AnyPoint>>), Trouble> {

@@ -347,7 +347,7 @@ impl World<'_> {
         let region = Region::<Row>::try_from_logical(cx.logical_region(&rows, &fields)?)?;
         cx.fill(&region, typed(kept), 5)?;
         cx.fill(&region, typed(freed), 6)?;
-        drop(cx.copy((&region, typed(freed)), (&region, typed(kept))));
+        drop(cx.copy(region.field(typed(freed)), region.field(typed(kept))));
         cx.free_field(&fields, freed)?;
         let renewed = allocate("renewed")?;
         if self.random.bool() {

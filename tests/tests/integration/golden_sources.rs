@@ -64,7 +64,8 @@ impl Mapper for Scripted {
         &mut self,
         task: &TaskInfo<'_>,
         requirement: usize,
-        (processor, _): (ProcessorId, usize),
+        processor: ProcessorId,
+        _: usize,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
         let memory = context.machine().memories_visible_from(processor)[0].memory;

@@ -125,7 +125,7 @@ fn simulate<M: Mapper + 'static>(
             })
         })
         .collect();
-    let (report, outcomes) = run_nodes(simulation, &network, (&answers, &lifetimes), (seed, killed));
+    let (report, outcomes) = run_nodes(simulation, &network, &answers, &lifetimes, seed, killed);
     let is_dead = killed.is_some();
     for (values, _) in &outcomes {
         match values {

@@ -61,7 +61,7 @@ fn job(part: &str, nodes: usize, shared_memory: bool) -> Vec<[u64; 2]> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let meeting = folder.join(format!("migration-{part}-{nodes}-{shared_memory}"));
     let _ = std::fs::remove_file(&meeting);
-    let outputs = processes::job(nodes, (&meeting, shared_memory), |_| {
+    let outputs = processes::job(nodes, &meeting, shared_memory, |_| {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["migrated_tasks_over_tcp::node", "--exact", "--nocapture"]).env(PART, part);
         command

@@ -299,7 +299,7 @@ fn a_copy_needs_a_source_with_all_points_and_a_gather_pointers_that_lead_somewhe
     let text = refused(async |cx, cells| {
         let halves = cells.partition(2).equal()?;
         let other = cx.region_like::<Cell, _, 1>(&cells)?;
-        cx.copy((&halves.piece(0)?, Cell::value), (&other, Cell::value)).await
+        cx.copy(halves.piece(0)?.field(Cell::value), other.field(Cell::value)).await
     });
     assert_says(
         &text,
@@ -309,7 +309,7 @@ fn a_copy_needs_a_source_with_all_points_and_a_gather_pointers_that_lead_somewhe
         let links = cx.region::<Link>(10)?;
         let other = cx.region::<Cell>(10)?;
         cx.fill(&links, Link::to, Ptr::row(77))?;
-        cx.gather((&cells, Cell::value), (&links, Link::to), (&other, Cell::value)).await
+        cx.gather(cells.field(Cell::value), links.field(Link::to), other.field(Cell::value)).await
     });
     assert_says(&text, &["`gather`", "field `to` of Link region", "from (0) to (77)", "no row of Cell region"]);
 }

@@ -49,8 +49,8 @@ fn nesting(first: u32, actions: Vec<Action>) -> Body {
 
 /// Runs a program. One that hangs is left behind after a minute: it ends within milliseconds, if ever.
 fn equals_the_oracle(program: Program, workers: usize, mapper: impl Mapper + Clone + 'static) {
-    let expected = World::run(&program.body).unwrap();
-    let run = Arc::new(Run::new(program, expected));
+    let (expected, fate) = World::run(&program.body).unwrap();
+    let run = Arc::new(Run::new(program, expected, fate));
     let (sender, receiver) = mpsc::channel();
     let watched = Arc::clone(&run);
     std::thread::spawn(move || {

@@ -20,7 +20,7 @@ fn stress(name: &str, nodes: usize, shared_memory: bool, command: impl Fn(usize)
     for number in 0..PROGRAMS * Family::ALL.len() {
         let _ = std::fs::remove_file(meeting.with_file_name(format!("stress-{name}.{number}")));
     }
-    job(nodes, (&meeting, shared_memory), command)
+    job(nodes, &meeting, shared_memory, command)
 }
 
 /// Programs of each family.

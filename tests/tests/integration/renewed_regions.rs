@@ -77,9 +77,9 @@ fn local_fields_are_the_same_on_all_nodes() {
             cx.index_launch(6, start(&cells.partition(6).equal()?));
             for _ in 0..20 {
                 let copy: LocalField<Cell, i64> = cx.local_field(&cells, "copy")?;
-                cx.copy((&cells, Cell::value), (&cells, *copy));
+                cx.copy(cells.field(Cell::value), cells.field(*copy));
                 cx.fill(&cells, Cell::value, 1)?;
-                cx.contribute(Sum, (&cells, *copy), (&cells, Cell::value));
+                cx.contribute(Sum, cells.field(*copy), cells.field(Cell::value));
             }
             Ok(cx.map_read(&cells, Cell::value).await?.to_vec())
         });
@@ -100,10 +100,10 @@ fn loops_with_fields_that_come_and_go_are_replayed_on_all_nodes() {
                 let step = |cx: &Context| -> Result<()> {
                     let copy = Field::<Cell, i64>::new(fields.allocate("copy", FieldType::of::<i64>())?);
                     // Zero, whatever an earlier field with this id held.
-                    cx.contribute(Sum, (&cells, copy), (&cells, Cell::value));
-                    cx.copy((&cells, Cell::value), (&cells, copy));
+                    cx.contribute(Sum, cells.field(copy), cells.field(Cell::value));
+                    cx.copy(cells.field(Cell::value), cells.field(copy));
                     cx.index_launch(6, start(&split));
-                    cx.contribute(Sum, (&cells, copy), (&cells, Cell::value));
+                    cx.contribute(Sum, cells.field(copy), cells.field(Cell::value));
                     cx.free_field(fields, copy.id())
                 };
                 if marked { cx.trace("step", step)? } else { step(cx)? }

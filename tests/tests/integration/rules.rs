@@ -345,7 +345,7 @@ fn a_launch_that_is_the_first_to_use_such_a_field_finds_zero_too() {
         cx.free_field(&fields, old)?;
         let new = maniple::Field::<(), i64>::new(allocate("new")?);
         assert_eq!(new.id(), old);
-        cx.copy((&cells, new), (&cells, kept));
+        cx.copy(cells.field(new), cells.field(kept));
         Ok(cx.map_read(&cells, kept).await?.to_vec())
     });
     assert_eq!(values.unwrap(), [0; 4]);
@@ -363,7 +363,7 @@ fn such_a_field_starts_at_zero_though_the_first_launch_that_names_it_is_refused(
             cx.fill(&cells, old, 9)?;
             cx.free_field(&fields, old.id())?;
             let new = maniple::Field::<(), i64>::new(allocate("new")?);
-            let copy = |cx: &Context| cx.copy((&cells, new), (&cells, new));
+            let copy = |cx: &Context| cx.copy(cells.field(new), cells.field(new));
             let refused = if traced { cx.trace("copy", copy) } else { copy(cx) };
             assert!(refused.await.is_err(), "a copy onto itself");
             Ok(cx.map_read(&cells, new).await?.to_vec())
@@ -403,10 +403,10 @@ fn a_copy_takes_effect_in_program_order_also_across_regions() {
     let result = runtime().run(async |cx| {
         let (from, to) = (cx.region::<Cell>(10)?, cx.region::<Cell>(6)?);
         cx.launch(number(&from));
-        cx.copy((&from, Cell::value), (&to, Cell::value));
+        cx.copy(from.field(Cell::value), to.field(Cell::value));
         cx.launch(increment(&from));
         let copied = cx.launch(sum(&to)).await?;
-        cx.copy((&to, Cell::value), (&to, Cell::other));
+        cx.copy(to.field(Cell::value), to.field(Cell::other));
         cx.fill(&to, Cell::value, 0)?;
         let other = cx.map_read(&to, Cell::other).await?;
         Ok((copied, other.values().span(to.bounds()).to_vec()))

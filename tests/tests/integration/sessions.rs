@@ -23,8 +23,8 @@ fn programs_side_by_side_in_one_session_equal_the_oracle() {
         let runs: Vec<Arc<Run>> = (0..3)
             .map(|thread| {
                 let program = generate(1000 * thread + seed, profile);
-                let expected = World::run(&program.body).unwrap();
-                let mut run = Run::new(program, expected);
+                let (expected, fate) = World::run(&program.body).unwrap();
+                let mut run = Run::new(program, expected, fate);
                 run.names_mappers = true;
                 Arc::new(run)
             })

@@ -226,7 +226,7 @@ fn simulate(seed: u64, killed: Option<(usize, u64)>) -> Simulated {
             })
         })
         .collect();
-    let (report, outcomes) = run_nodes(simulation, &network, (&answers, &lifetimes), (seed, killed));
+    let (report, outcomes) = run_nodes(simulation, &network, &answers, &lifetimes, seed, killed);
     let times = take_runs(run);
     for (values, _) in &outcomes {
         match values {

@@ -110,7 +110,7 @@ fn simulate<M: Mapper + 'static>(
             })
         })
         .collect();
-    let (report, outcomes) = run_nodes(simulation, &network, (&answers, &lifetimes), (seed, killed));
+    let (report, outcomes) = run_nodes(simulation, &network, &answers, &lifetimes, seed, killed);
     for (values, _) in &outcomes {
         match values {
             Ok(values) => assert_eq!(values, expected, "seed {seed}"),

@@ -152,7 +152,7 @@ impl Coherence {
                 (Privilege::Reduce(operator), Some(Entry::Reduced(known, _))) if *known == operator => history.pop(),
                 _ => None,
             };
-            this.settle_overlapping(fields, history, (layout.union(), shapes), &mut steps);
+            this.settle_overlapping(fields, history, layout.union(), shapes, &mut steps);
             history.extend(more);
         });
         steps
@@ -161,7 +161,7 @@ impl Coherence {
     /// Notes that each node reads its area, and returns the steps before that.
     pub fn read(&mut self, fields: &FieldMask, layout: &Arc<Layout>, shapes: &ShapeTable) -> Vec<NodeStep> {
         let mut steps = Vec::new();
-        self.each_history(fields, |this, fields, history| this.fetch(fields, history, (layout, shapes), &mut steps));
+        self.each_history(fields, |this, fields, history| this.fetch(fields, history, layout, shapes, &mut steps));
         steps
     }
 
@@ -188,7 +188,7 @@ impl Coherence {
     ) -> Vec<NodeStep> {
         let mut steps = Vec::new();
         self.each_history(fields, |this, fields, history| {
-            this.contribute(fields, history, (operator, layout, shapes), &mut steps);
+            this.contribute(fields, history, operator, layout, shapes, &mut steps);
         });
         steps
     }
@@ -263,10 +263,11 @@ impl Coherence {
         &mut self,
         fields: &FieldMask,
         history: &mut History,
-        (layout, shapes): (&Arc<Layout>, &ShapeTable),
+        layout: &Arc<Layout>,
+        shapes: &ShapeTable,
         steps: &mut Vec<NodeStep>,
     ) {
-        self.settle_overlapping(fields, history, (layout.union(), shapes), steps);
+        self.settle_overlapping(fields, history, layout.union(), shapes, steps);
         let key = (key(history), layout.id());
         let exchanges = match self.fetched.get(&key) {
             Some(known) => Arc::clone(known),
@@ -277,17 +278,12 @@ impl Coherence {
             }
         };
         if exchanges.iter().any(|(_, exchange)| exchange.is_needed) {
-            self.exchange((fields, None), &exchanges, steps);
+            self.exchange(fields, None, &exchanges, steps);
             push(history, Entry::Copied(Arc::clone(layout)), shapes);
         }
     }
 
-    fn exchange(
-        &self,
-        (fields, fold): (&FieldMask, Option<OperatorId>),
-        exchanges: &Exchanges,
-        steps: &mut Vec<NodeStep>,
-    ) {
+    fn exchange(&self, fields: &FieldMask, fold: Option<OperatorId>, exchanges: &Exchanges, steps: &mut Vec<NodeStep>) {
         for (node, exchange) in exchanges.iter() {
             let step = Step::Exchange { fields: fields.clone(), fold, exchange: Arc::clone(exchange) };
             steps.push(NodeStep { node: *node, history: self.current, step });
@@ -298,7 +294,9 @@ impl Coherence {
         &mut self,
         fields: &FieldMask,
         history: &mut History,
-        (operator, layout, shapes): (OperatorId, &Arc<Layout>, &ShapeTable),
+        operator: OperatorId,
+        layout: &Arc<Layout>,
+        shapes: &ShapeTable,
         steps: &mut Vec<NodeStep>,
     ) {
         if layout.union().is_empty() {
@@ -314,7 +312,7 @@ impl Coherence {
         if before.is_some() {
             history.pop();
         }
-        self.settle_overlapping(fields, history, (layout.union(), shapes), steps);
+        self.settle_overlapping(fields, history, layout.union(), shapes, steps);
         let homes = self.homes(history, shapes);
         for node in self.whose.clone() {
             let away = shapes.difference(layout.area(node), homes.area(node));
@@ -351,7 +349,8 @@ impl Coherence {
         &mut self,
         fields: &FieldMask,
         history: &mut History,
-        (points, shapes): (&Shape, &ShapeTable),
+        points: &Shape,
+        shapes: &ShapeTable,
         steps: &mut Vec<NodeStep>,
     ) {
         let mut has_settled = false;
@@ -364,12 +363,12 @@ impl Coherence {
             let (exchanges, settled) = match self.settled.get(&key) {
                 Some(known) => known.clone(),
                 None => {
-                    let settled = self.settle(history, (index, &layout), shapes);
+                    let settled = self.settle(history, index, &layout, shapes);
                     remember(&mut self.settled, key, settled.clone());
                     settled
                 }
             };
-            self.exchange((fields, Some(operator)), &exchanges, steps);
+            self.exchange(fields, Some(operator), &exchanges, steps);
             history[index] = Entry::At(settled);
             has_settled = true;
         }
@@ -382,7 +381,8 @@ impl Coherence {
     fn settle(
         &mut self,
         history: &[Entry],
-        (index, layout): (usize, &Layout),
+        index: usize,
+        layout: &Layout,
         shapes: &ShapeTable,
     ) -> (Exchanges, Arc<Layout>) {
         let (whose, homes) = (self.whose.clone(), self.homes(&history[..index], shapes));

@@ -124,7 +124,7 @@ impl Routes<'_> {
                 // The nearest one, on a ring of all nodes.
                 let distance = |holder: &&Rank| away(to, **holder, all).min(away(**holder, to, all));
                 let Some(&from) = holders.iter().min_by_key(distance) else { continue };
-                self.pass((from, to), points, false);
+                self.pass(from, to, points, false);
             }
             return;
         }
@@ -136,13 +136,13 @@ impl Routes<'_> {
                 // whatever its root, it waits for nodes with smaller numbers.
                 let above = parent(position + 1).filter(|&above| above > 0);
                 let from = above.map_or(root, |above| members[above - 1]);
-                self.pass((from, to), points, above.is_some());
+                self.pass(from, to, points, above.is_some());
             }
         }
     }
 
     /// Lets a node send points to another: its own, or some that it has received.
-    fn pass(&mut self, (from, to): (Rank, Rank), points: &Shape, received: bool) {
+    fn pass(&mut self, from: Rank, to: Rank, points: &Shape, received: bool) {
         let place = |node: Rank| self.whose.contains(&node).then(|| node - self.whose.start);
         let (sender, receiver) = (place(from), place(to));
         if let Some(place) = sender {

@@ -53,14 +53,14 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
             if self.gather_if_ready(group, mode, touched, instance, before.of(requirement)) {
                 continue;
             }
-            let touched = self.touched_apart(group, mode, (access.region, Touched::clone(touched)));
+            let touched = self.touched_apart(group, mode, access.region, Touched::clone(touched));
             if mode == Mode::Write {
-                self.leave_to_task(group, &touched, (instance, fields), (before, requirement));
+                self.leave_to_task(group, &touched, instance, fields, before, requirement);
             }
             let home = access.home(fields, instance);
-            self.bring_up_to_date(group, mode, (home, fields), &touched, before.of(requirement));
+            self.bring_up_to_date(group, mode, home, fields, &touched, before.of(requirement));
             for (id, cover) in touched.iter() {
-                self.gather(group, *id, cover, (mode, instance), before.of(requirement));
+                self.gather(group, *id, cover, mode, instance, before.of(requirement));
             }
         }
     }
@@ -76,7 +76,7 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
                 Mode::Write | Mode::Discard => self.commit_write(group, touched, access.region, instance, event),
                 Mode::ReduceInPlace(_) => self.commit_in_place(group, touched, instance, event),
                 Mode::ReduceInBuffer(operator) => {
-                    self.commit_in_buffer(group, touched, (operator, instance), (event, access.order));
+                    self.commit_in_buffer(group, touched, operator, instance, event, access.order);
                 }
             }
         }
@@ -126,7 +126,7 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
                 let region = self.state.root().clone();
                 let touched = self.touched_by(group, &region);
                 for &(id, _) in touched.iter() {
-                    self.apply_pending(group, id, (instance, fields), after);
+                    self.apply_pending(group, id, instance, fields, after);
                     let set = self.set(group, id);
                     let view = set.find_view(instance).map(|view| &set.views[view]);
                     view.into_iter().for_each(|view| {
@@ -154,7 +154,8 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         &mut self,
         group: usize,
         mode: Mode,
-        (region, mut touched): (&LogicalRegion, Touched),
+        region: &LogicalRegion,
+        mut touched: Touched,
     ) -> Touched {
         let sticks_out = |(id, cover): &(SetId, Cover)| {
             !cover.is_everything() && mode.settles(self.set(group, *id), cover, self.shapes)
@@ -205,7 +206,7 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         instance: &I,
         after: &mut Preconditions<I::Event>,
     ) -> bool {
-        let (sets, before) = (self.state.group(group), after.len());
+        let (sets, (needs, follows)) = (self.state.group(group), after.len());
         let is_ready = touched.iter().all(|(id, cover)| {
             let set = sets.set(*id);
             if !set.pending.is_empty() && mode.settles(set, cover, self.shapes) {
@@ -220,7 +221,7 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
             !mode.needs_values() || view.valid.contains(cover, self.shapes)
         });
         if !is_ready {
-            after.truncate(before);
+            after.truncate(needs, follows);
         }
         is_ready
     }
@@ -230,13 +231,14 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         &mut self,
         group: usize,
         mode: Mode,
-        (instance, fields): (&Arc<I>, &FieldMask),
+        instance: &Arc<I>,
+        fields: &FieldMask,
         touched: &[(SetId, Cover)],
         after: &mut Preconditions<I::Event>,
     ) {
         for (id, cover) in touched {
             if mode.settles(self.set(group, *id), cover, self.shapes) {
-                self.settle_pending(group, *id, (instance, fields), after);
+                self.settle_pending(group, *id, instance, fields, after);
             }
         }
         let sets = self.state.group(group);
@@ -256,7 +258,8 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         group: usize,
         id: SetId,
         cover: &Cover,
-        (mode, instance): (Mode, &Arc<I>),
+        mode: Mode,
+        instance: &Arc<I>,
         after: &mut Preconditions<I::Event>,
     ) {
         if let Mode::ReduceInBuffer(_) = mode {
@@ -284,7 +287,7 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
                 None => instance.leave_behind([event]),
             }
             if set.views.len() >= MANY_COPIES && set.views.len().is_power_of_two() {
-                forgot |= set.forget_copies(&|copy| !copy.is_kept(), (self.shapes, self.effects.events()));
+                forgot |= set.forget_copies(&|copy| !copy.is_kept(), self.shapes, self.effects.events());
             }
         }
         forgot
@@ -319,7 +322,7 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         for (id, _) in touched {
             let set = self.state.group_mut(group).set_mut(*id);
             set.keep_only(instance);
-            set.add_changer(view_of(set, instance), event, Cover::Everything, (shapes, pruning));
+            set.add_changer(view_of(set, instance), event, Cover::Everything, shapes, pruning);
         }
     }
 
@@ -327,8 +330,10 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         &mut self,
         group: usize,
         touched: &[(SetId, Cover)],
-        (operator, buffer): (OperatorId, &Arc<I>),
-        (event, order): (I::Event, Order),
+        operator: OperatorId,
+        buffer: &Arc<I>,
+        event: I::Event,
+        order: Order,
     ) {
         if buffer.holders() == 0 && !self.effects.is_catching_up() {
             // It was free, so the operation comes after all uses that were left behind in it.

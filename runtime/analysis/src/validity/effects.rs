@@ -100,7 +100,8 @@ impl<I: Instance> Application<I> {
     pub(super) fn of(
         reduction: &PendingReduction<I>,
         whole: &Shape,
-        (fields, into): (&FieldMask, &Arc<I>),
+        fields: &FieldMask,
+        into: &Arc<I>,
     ) -> Option<Self> {
         let points = reduction.cover.shape(whole)?.clone();
         let (fields, from) = (fields.intersection(reduction.buffer.fields()), Arc::clone(reduction.buffer.arc()));

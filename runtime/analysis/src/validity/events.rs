@@ -54,7 +54,7 @@ impl<E: Event> Preconditions<E> {
     }
 
     /// Forgets those that were added since there were so many.
-    pub(super) fn truncate(&mut self, (needs, follows): (usize, usize)) {
+    pub(super) fn truncate(&mut self, needs: usize, follows: usize) {
         self.needs.truncate(needs);
         self.follows.truncate(follows);
     }

@@ -232,7 +232,8 @@ impl<I: Instance> EquivalenceSet<I> {
         view: usize,
         event: I::Event,
         cover: Cover,
-        (shapes, events): (&ShapeTable, Option<&impl Events<I::Event>>),
+        shapes: &ShapeTable,
+        events: Option<&impl Events<I::Event>>,
     ) {
         let view = &mut self.views[view];
         view.readers.forget(&cover, shapes);
@@ -246,7 +247,8 @@ impl<I: Instance> EquivalenceSet<I> {
         view: usize,
         event: I::Event,
         cover: Cover,
-        (shapes, events): (&ShapeTable, Option<&impl Events<I::Event>>),
+        shapes: &ShapeTable,
+        events: Option<&impl Events<I::Event>>,
     ) {
         let view = &mut self.views[view];
         view.readers.forget(&cover, shapes);
@@ -260,7 +262,8 @@ impl<I: Instance> EquivalenceSet<I> {
     pub(super) fn forget_copies(
         &mut self,
         may_go: &impl Fn(&I) -> bool,
-        (shapes, events): (&ShapeTable, &impl Events<I::Event>),
+        shapes: &ShapeTable,
+        events: &impl Events<I::Event>,
     ) -> bool {
         if !self.pending.is_empty() {
             return false;
@@ -293,7 +296,8 @@ impl<I: Instance> EquivalenceSet<I> {
     pub(super) fn forget_copy(
         &mut self,
         instance: &I,
-        (shapes, events): (&ShapeTable, &impl Events<I::Event>),
+        shapes: &ShapeTable,
+        events: &impl Events<I::Event>,
     ) -> Forgotten {
         let Some(place) = self.find_view(instance) else { return Forgotten::Gone };
         let view = &self.views[place];

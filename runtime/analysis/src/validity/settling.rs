@@ -30,12 +30,13 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
         &mut self,
         group: usize,
         id: SetId,
-        (preferred, fields): (&Arc<I>, &FieldMask),
+        preferred: &Arc<I>,
+        fields: &FieldMask,
         after: &mut Preconditions<I::Event>,
     ) {
         if let Some(sink) = self.state.sink().cloned() {
             let target = sink.iter().find(|(held, _)| held.overlaps(fields));
-            target.into_iter().for_each(|(_, instance)| self.apply_pending(group, id, (instance, fields), after));
+            target.into_iter().for_each(|(_, instance)| self.apply_pending(group, id, instance, fields, after));
             return;
         }
         let set = self.set(group, id);
@@ -44,7 +45,7 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
         let mut movements = SmallVec::new();
         self.find_sources(group, id, &Cover::Everything, &home, &mut movements);
         self.carry_out(&movements);
-        self.apply_pending(group, id, (&home, fields), after);
+        self.apply_pending(group, id, &home, fields, after);
     }
 
     /// Applies (or, in a buffer, folds) all pending reductions of a set into an instance that holds current values of
@@ -54,7 +55,8 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
         &mut self,
         group: usize,
         id: SetId,
-        (into, fields): (&Arc<I>, &FieldMask),
+        into: &Arc<I>,
+        fields: &FieldMask,
         after: &mut Preconditions<I::Event>,
     ) {
         let pending = std::mem::take(&mut self.set_mut(group, id).pending);
@@ -65,7 +67,7 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
         self.view(group, id, into);
         let fields = self.state.group(group).fields.intersection(fields);
         for (cover, together) in by_cover(pending) {
-            after.follow(self.apply_together(group, id, (&cover, together), (into, &fields)));
+            after.follow(self.apply_together(group, id, &cover, together, into, &fields));
         }
         self.set_mut(group, id).keep_only(into);
     }
@@ -77,8 +79,10 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
         &mut self,
         group: usize,
         touched: &[(SetId, Cover)],
-        (into, fields): (&Arc<I>, &FieldMask),
-        (before, requirement): (&mut Preparation<I>, usize),
+        into: &Arc<I>,
+        fields: &FieldMask,
+        before: &mut Preparation<I>,
+        requirement: usize,
     ) {
         if self.state.sink().is_some() || !before.has_beginning() {
             return;
@@ -95,7 +99,7 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
             let after = before.of(requirement);
             pending.iter().flat_map(|reduction| &reduction.writers).for_each(|&writer| after.need(writer));
             for reduction in if pending.len() > 1 { in_order(pending) } else { pending } {
-                if let Some(application) = Application::of(&reduction, &set.shape, (&fields, into)) {
+                if let Some(application) = Application::of(&reduction, &set.shape, &fields, into) {
                     before.apply(application, reduction);
                 }
             }
@@ -108,24 +112,26 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
         &mut self,
         group: usize,
         id: SetId,
-        (cover, together): (&Cover, Vec<PendingReduction<I>>),
-        (into, fields): (&Arc<I>, &FieldMask),
+        cover: &Cover,
+        together: Vec<PendingReduction<I>>,
+        into: &Arc<I>,
+        fields: &FieldMask,
     ) -> I::Event {
         let mut after = Preconditions::default();
         after.need(into.ready());
         let set = self.state.group(group).set(id);
         let view = view_of(set, into);
         // Writers of other points must not make it fail at points that they have not written.
-        set.views[view].writers.made(cover, self.shapes, (&mut after.needs, &mut after.follows));
+        set.views[view].writers.made(cover, self.shapes, &mut after.needs, &mut after.follows);
         set.views[view].readers.touching(cover, self.shapes, &mut after.follows);
         together.iter().flat_map(|reduction| &reduction.writers).for_each(|&writer| after.need(writer));
-        let one = |reduction| Application::of(reduction, &set.shape, (fields, into));
+        let one = |reduction| Application::of(reduction, &set.shape, fields, into);
         let applications: SmallVec<[Application<I>; 2]> = together.iter().filter_map(one).collect();
         let event = self.effects.carry_out(Effect::Apply(&applications), &after);
         together.into_iter().for_each(|reduction| reduction.applied_by(event));
         let pruning = self.effects.pruning();
         let set = self.state.group_mut(group).set_mut(id);
-        set.add_applied(view, event, cover.clone(), (self.shapes, pruning));
+        set.add_applied(view, event, cover.clone(), self.shapes, pruning);
         event
     }
 }

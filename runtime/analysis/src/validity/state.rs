@@ -43,19 +43,20 @@ impl<I: Instance> State<I> {
     #[must_use]
     pub fn inherited(root: LogicalRegion, instances: &Instances<I>, ready: I::Event) -> Self {
         let is_new = ready != I::Event::default();
-        Self::held(root, (instances, Cover::Everything), is_new.then_some(ready), None)
+        Self::held(root, instances, Cover::Everything, is_new.then_some(ready), None)
     }
 
     /// Of a region to which its holder may only contribute, into instances, from `ready` on.
     #[must_use]
     pub fn contributing(root: LogicalRegion, sink: Instances<I>, ready: I::Event) -> Self {
-        Self::held(root, (&sink.clone(), Cover::Nothing), Some(ready), Some(sink))
+        Self::held(root, &sink.clone(), Cover::Nothing, Some(ready), Some(sink))
     }
 
     /// Of a region that its holder has got in instances, which hold current values or not.
     fn held(
         root: LogicalRegion,
-        (instances, valid): (&Instances<I>, Cover),
+        instances: &Instances<I>,
+        valid: Cover,
         ready: Option<I::Event>,
         sink: Option<Instances<I>>,
     ) -> Self {
@@ -243,7 +244,7 @@ impl<I: Instance> State<I> {
     pub fn forget_copies(&mut self, may_go: impl Fn(&I) -> bool, events: &impl Events<I::Event>) -> bool {
         let (forest, mut any) = (Arc::clone(self.root.space().forest()), false);
         for set in self.groups.iter_mut().flat_map(FieldGroup::sets_mut) {
-            any |= set.forget_copies(&may_go, (forest.shapes(), events));
+            any |= set.forget_copies(&may_go, forest.shapes(), events);
         }
         any
     }
@@ -260,7 +261,7 @@ impl<I: Instance> State<I> {
         for group in self.groups.iter_mut().filter(|group| group.fields.overlaps(instance.fields())) {
             for (id, _) in group.touched(region.space(), forest.shapes()).iter() {
                 visits += 1;
-                forgotten = forgotten.max(group.set_mut(*id).forget_copy(instance, (forest.shapes(), events)));
+                forgotten = forgotten.max(group.set_mut(*id).forget_copy(instance, forest.shapes(), events));
             }
         }
         (forgotten, visits)

@@ -73,7 +73,8 @@ impl<E: Event> Uses<E> {
         &self,
         cover: &Cover,
         shapes: &ShapeTable,
-        (same, touching): (&mut SmallVec<[E; 8]>, &mut SmallVec<[E; 8]>),
+        same: &mut SmallVec<[E; 8]>,
+        touching: &mut SmallVec<[E; 8]>,
     ) {
         for (event, used) in &self.0 {
             if used == cover {

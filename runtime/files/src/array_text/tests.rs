@@ -86,7 +86,7 @@ fn in_parts<T: Number>(text: &ArrayText<Vec<u8>>, parts: u64) -> Result<(Vec<T>,
     let mut elements = vec![T::zeroed(); (rows * columns) as usize];
     let mut visits = vec![0; elements.len()];
     for part in 0..parts {
-        text.read_part::<T>((part, parts), |at, value| {
+        text.read_part::<T>(part, parts, |at, value| {
             let place = (at[0] * columns + at[1]) as usize;
             elements[place] = value;
             visits[place] += 1;
@@ -126,10 +126,10 @@ fn agree_on_elements<T: Number + Debug>(text: &ArrayText<Vec<u8>>, whole: &Dense
     }
     let at = |place: u64| whole.elements[(place % rows * columns + place / rows) as usize];
     for number in 0..parts {
-        let own = share(count, (number, parts));
+        let own = share(count, number, parts);
         let expected: Vec<T> = own.clone().map(at).collect();
         assert_eq!(text.read_elements::<T>(own).unwrap(), expected);
-        let rest = share(count, (number, parts)).start..count;
+        let rest = share(count, number, parts).start..count;
         assert_eq!(text.read_elements::<T>(rest.clone()).unwrap(), rest.map(at).collect::<Vec<T>>());
     }
     assert!(text.read_elements::<T>(0..count + 1).is_err());

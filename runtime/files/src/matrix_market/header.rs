@@ -172,15 +172,16 @@ impl Header {
             ))));
         };
         lines.text()?;
-        let kinds = kinds(object, layout, field, symmetry).map_err(|problem| lines.wrong(problem))?;
-        let sizes = match kinds.0 {
+        let (layout, field, symmetry) =
+            kinds(object, layout, field, symmetry).map_err(|problem| lines.wrong(problem))?;
+        let sizes = match layout {
             Layout::Coordinate => sizes::<3>(lines, "ROWS COLUMNS ENTRIES")?.to_vec(),
             Layout::Array => sizes::<2>(lines, "ROWS COLUMNS")?.to_vec(),
         };
-        Self::new(kinds, &sizes).map_err(|problem| lines.wrong(problem))
+        Self::new(layout, field, symmetry, &sizes).map_err(|problem| lines.wrong(problem))
     }
 
-    fn new((layout, field, symmetry): (Layout, Field, Symmetry), sizes: &[i64]) -> Result<Self, Problem> {
+    fn new(layout: Layout, field: Field, symmetry: Symmetry, sizes: &[i64]) -> Result<Self, Problem> {
         let (rows, columns) = (sizes[0], sizes[1]);
         if rows < 0 || columns < 0 {
             let reason = format!("expected rows and columns from 0 on, found {rows} and {columns}");

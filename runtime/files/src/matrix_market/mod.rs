@@ -23,7 +23,8 @@ use crate::number::Number;
 /// As of `into`.
 pub fn write_array<T: Number>(
     into: &mut impl Write,
-    (rows, columns): (u64, u64),
+    rows: u64,
+    columns: u64,
     elements: impl IntoIterator<Item = T>,
 ) -> io::Result<()> {
     writeln!(into, "%%MatrixMarket matrix array {} general\n{rows} {columns}", Field::of(T::TYPE))?;
@@ -43,7 +44,8 @@ pub fn write_array<T: Number>(
 /// symmetric one, a symmetric matrix is not square, or the field does not fit the type.
 pub fn write_coordinates<T: Number>(
     into: &mut impl Write,
-    (rows, columns): (u64, u64),
+    rows: u64,
+    columns: u64,
     field: Field,
     symmetry: Symmetry,
     entries: &[Entry<T>],

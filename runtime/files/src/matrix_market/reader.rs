@@ -107,8 +107,9 @@ impl<R: BufRead> Reader<R> {
         let entry = match header.layout {
             Layout::Coordinate => listed(line, header),
             Layout::Array => value(line, header.field).and_then(|value| {
-                let problem = not_mirrored(header.symmetry, *next, value);
-                problem.map_or(Ok(Entry { row: next.0, column: next.1, value }), Err)
+                let (row, column) = *next;
+                let problem = not_mirrored(header.symmetry, row, column, value);
+                problem.map_or(Ok(Entry { row, column, value }), Err)
             }),
         };
         let entry = entry.map_err(|problem| lines.wrong(problem))?;
@@ -215,22 +216,25 @@ fn listed<T: Number>(line: &str, header: &Header) -> Result<Entry<T>, Problem> {
         return Err(Problem::Malformed(format!("expected '{form}', found '{}'", shown(line))));
     }
     let value = value(rest, header.field)?;
-    let place = (coordinate("row", row, Some(header.rows))?, coordinate("column", column, Some(header.columns))?);
-    if let Some(problem) = not_mirrored(header.symmetry, place, value) {
+    let words = (row, column);
+    let row = coordinate("row", row, Some(header.rows))?;
+    let column = coordinate("column", column, Some(header.columns))?;
+    if let Some(problem) = not_mirrored(header.symmetry, row, column, value) {
         return Err(problem);
     }
-    if header.symmetry != Symmetry::General && place.1 > place.0 {
+    if header.symmetry != Symmetry::General && column > row {
         let reason = format!(
-            "entry ({row}, {column}) is above the diagonal; a symmetric file lists those below, and the diagonal"
+            "entry ({}, {}) is above the diagonal; a symmetric file lists those below, and the diagonal",
+            words.0, words.1
         );
         return Err(Problem::Malformed(reason));
     }
-    Ok(Entry { row: place.0, column: place.1, value })
+    Ok(Entry { row, column, value })
 }
 
 /// The problem of an entry of a matrix that has this symmetry, if there is one: on the diagonal, the entry is not its
 /// own mirror image; elsewhere, its mirror image is no number of the type.
-fn not_mirrored<T: Number>(symmetry: Symmetry, (row, column): (u64, u64), value: T) -> Option<Problem> {
+fn not_mirrored<T: Number>(symmetry: Symmetry, row: u64, column: u64, value: T) -> Option<Problem> {
     if can_be_mirrored(symmetry, row == column, value) {
         return None;
     }

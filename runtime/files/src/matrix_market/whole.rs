@@ -64,7 +64,8 @@ fn usual<T: Number>(text: &[u8], header: &Header, parallel: &dyn Parallel) -> Op
 /// As of `into`; [`io::ErrorKind::InvalidInput`] if the entries are not those of a matrix of these extents.
 pub fn write_entries<T: Number>(
     into: &mut (impl Write + Send),
-    (rows, columns): (u64, u64),
+    rows: u64,
+    columns: u64,
     entries: &Entries<T>,
     parallel: &dyn Parallel,
 ) -> io::Result<()> {
@@ -77,7 +78,7 @@ pub fn write_entries<T: Number>(
         let reason = format!("an entry is outside of a matrix of {rows} x {columns}");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     }
-    write_head::<T>(into, (rows, columns), entries.values.len() as u64)?;
+    write_head::<T>(into, rows, columns, entries.values.len() as u64)?;
     entry_lines::write(into, entries, parallel)
 }
 
@@ -86,7 +87,7 @@ pub fn write_entries<T: Number>(
 ///
 /// # Errors
 /// As of `into`.
-pub fn write_head<T: Number>(into: &mut impl Write, (rows, columns): (u64, u64), entries: u64) -> io::Result<()> {
+pub fn write_head<T: Number>(into: &mut impl Write, rows: u64, columns: u64, entries: u64) -> io::Result<()> {
     let field = Field::of(T::TYPE);
     writeln!(into, "%%MatrixMarket matrix coordinate {field} general\n{rows} {columns} {entries}")
 }

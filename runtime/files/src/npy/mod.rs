@@ -43,7 +43,7 @@ pub fn read_elements<T: Number>(
         let start = elements.len();
         elements.resize(count.min(start + CHUNK / size_of::<T>()), Zeroable::zeroed());
         let chunk = bytemuck::cast_slice_mut(&mut elements[start..]);
-        read_chunk(header, source, (start, chunk), (size_of::<T>(), &mut narrow))?;
+        read_chunk(header, source, start, chunk, size_of::<T>(), &mut narrow)?;
     }
     Ok(Dense { shape: header.shape.clone(), order: header.order, elements: T::from_carriers(elements) })
 }
@@ -68,8 +68,10 @@ fn check(header: &Header, wanted: ElementType, length: Option<u64>) -> Result<()
 fn read_chunk(
     header: &Header,
     source: &mut dyn Read,
-    (start, chunk): (usize, &mut [u8]),
-    (size, narrow): (usize, &mut Vec<u8>),
+    start: usize,
+    chunk: &mut [u8],
+    size: usize,
+    narrow: &mut Vec<u8>,
 ) -> Result<(), ReadError> {
     let stored = header.stored_size();
     let length = chunk.len() / size * stored;

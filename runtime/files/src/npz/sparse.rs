@@ -260,8 +260,8 @@ impl Sparse {
                 .enumerate()
                 .try_for_each(|(dimension, (all, extent))| within(&coordinates_of(dimension), all, extent)),
             Structure::Compressed { starts, columns, .. } | Structure::Blocks { starts, columns, .. } => {
-                let ends = (starts.first().copied().unwrap_or(0), starts.last().copied().unwrap_or(0));
-                check_ends(ends, columns.len() as u64)?;
+                let (first, end) = (starts.first().copied().unwrap_or(0), starts.last().copied().unwrap_or(0));
+                check_ends(first, end, columns.len() as u64)?;
                 ascending(starts)?;
                 within("indices", columns, extents[0])
             }
@@ -345,7 +345,7 @@ pub(crate) fn within(name: &str, indices: &[i64], extent: u64) -> Result<(), Str
 }
 
 /// Checks where the first row begins, and where the last one ends.
-pub(crate) fn check_ends((first, end): (i64, i64), count: u64) -> Result<(), String> {
+pub(crate) fn check_ends(first: i64, end: i64, count: u64) -> Result<(), String> {
     match first == 0 && end as u64 == count {
         true => Ok(()),
         false => Err(format!("'indptr' goes from {first} to {end}, and must go from 0 to {count}")),

@@ -152,7 +152,7 @@ impl<T: Number> Tensor<T> {
     /// If the arrays have not the lengths that levels say: those of a tensor that was [read](Self::read) have.
     pub fn for_each(&self, mut visit: impl FnMut(&[u64], T)) {
         let drops_zeros = self.levels.last().is_some_and(|level| !level.is_sparse());
-        self.walk((0, 0), &mut vec![0; self.levels.len()], &mut |at, value| {
+        self.walk(0, 0, &mut vec![0; self.levels.len()], &mut |at, value| {
             if !drops_zeros || bytemuck::bytes_of(&value).iter().any(|byte| *byte != 0) {
                 visit(at, value);
             }
@@ -160,14 +160,14 @@ impl<T: Number> Tensor<T> {
     }
 
     /// Visits the entries below a node of the level above `level`.
-    fn walk(&self, (level, node): (usize, usize), at: &mut Vec<u64>, visit: &mut dyn FnMut(&[u64], T)) {
+    fn walk(&self, level: usize, node: usize, at: &mut Vec<u64>, visit: &mut dyn FnMut(&[u64], T)) {
         let Some(Level { kind, mode, range, .. }) = self.levels.get(level) else { return visit(at, self.values[node]) };
         match kind {
             Kind::Dense => {
                 let first = node * (range.end - range.start) as usize;
                 for (coordinate, child) in range.clone().zip(first..) {
                     at[*mode] = coordinate;
-                    self.walk((level + 1, child), at, visit);
+                    self.walk(level + 1, child, at, visit);
                 }
             }
             Kind::Sparse => {
@@ -175,7 +175,7 @@ impl<T: Number> Tensor<T> {
                 let children = pos[node] as usize..pos[node + 1] as usize;
                 for (child, &coordinate) in children.clone().zip(&idx[children]) {
                     at[*mode] = coordinate as u64;
-                    self.walk((level + 1, child), at, visit);
+                    self.walk(level + 1, child, at, visit);
                 }
             }
         }

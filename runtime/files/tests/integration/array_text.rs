@@ -32,7 +32,7 @@ fn in_parts(text: &ArrayText<File>, parts: usize) -> Result<Found, ReadError> {
     let all = Mutex::new(Vec::new());
     Threads(3).run(parts, &|part| {
         let mut found = Vec::new();
-        let read = text.read_part::<f64>((part as u64, parts as u64), |at, value| found.push(((at[0], at[1]), value)));
+        let read = text.read_part::<f64>(part as u64, parts as u64, |at, value| found.push(((at[0], at[1]), value)));
         all.lock().unwrap().push((part, read.map(|()| found)));
     });
     let mut all = all.into_inner().unwrap();

@@ -16,7 +16,7 @@ pub(crate) type Found<T> = Vec<(Vec<u64>, T)>;
 pub(crate) fn in_parts<T: Number>(arrays: &EntryArrays<Vec<u8>>, parts: u64) -> Result<Found<T>, ReadError> {
     let (mut found, mut read) = (Vec::new(), Vec::new());
     for part in 0..parts {
-        read.push(arrays.read_part::<T>((part, parts), |at, value| found.push((at.to_vec(), value)))?);
+        read.push(arrays.read_part::<T>(part, parts, |at, value| found.push((at.to_vec(), value)))?);
     }
     arrays.check_read(&read)?;
     Ok(found)

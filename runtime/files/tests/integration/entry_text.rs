@@ -44,7 +44,7 @@ fn text(lines: &[Line], comment: char, (end, has_end): (&str, bool)) -> String {
 fn in_parts(text: &EntryText<Vec<u8>>, parts: u64) -> Result<Found, ReadError> {
     let (mut found, mut listed) = (Vec::new(), 0);
     for part in 0..parts {
-        listed += text.read_part::<f64>((part, parts), |at, value| found.push((at.to_vec(), value)))?;
+        listed += text.read_part::<f64>(part, parts, |at, value| found.push((at.to_vec(), value)))?;
     }
     text.check_listed(listed)?;
     Ok(found)

@@ -32,7 +32,7 @@ fn dense<T: Number>(text: impl AsRef<[u8]>) -> Vec<T> {
 /// The elements of a file that is written from these, by columns, and read.
 fn copied<T: Number>(shape: &[u64], elements: &[T]) -> Vec<T> {
     let mut file = Vec::new();
-    write_array(&mut file, (shape[0], shape[1]), elements.iter().copied()).unwrap();
+    write_array(&mut file, shape[0], shape[1], elements.iter().copied()).unwrap();
     let dense = Reader::new(&file[..]).and_then(Reader::dense).unwrap();
     assert_eq!((dense.shape.as_slice(), dense.order), (shape, Order::Rows));
     let (rows, columns) = (shape[0] as usize, shape[1] as usize);
@@ -303,13 +303,13 @@ fn coordinates_are_written_sorted_and_read_again() {
     proptest!(|(list in proptest::collection::vec(entry, 0..9))| {
         let mut expected = entries(&list);
         let mut file = Vec::new();
-        write_coordinates(&mut file, (5, 4), Field::Real, Symmetry::General, &expected).unwrap();
+        write_coordinates(&mut file, 5, 4, Field::Real, Symmetry::General, &expected).unwrap();
         expected.sort_by_key(|entry| (entry.row, entry.column));
         prop_assert_eq!(read::<f64>(file).unwrap(), expected);
     });
     let written = |field, symmetry, list: &[(u64, u64, f64)]| {
         let mut file = Vec::new();
-        write_coordinates(&mut file, (3, 3), field, symmetry, &entries(list)).map(|()| String::from_utf8(file).unwrap())
+        write_coordinates(&mut file, 3, 3, field, symmetry, &entries(list)).map(|()| String::from_utf8(file).unwrap())
     };
     assert_eq!(
         written(Field::Pattern, Symmetry::Symmetric, &[(2, 1, 1.0), (0, 0, 1.0)]).unwrap(),

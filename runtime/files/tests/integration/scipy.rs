@@ -77,8 +77,8 @@ fn market(from: &Path, to: &Path) -> Entries {
             listed.retain(|entry| entry.row > entry.column);
         }
         let field = if header.field == Field::Pattern { Field::Pattern } else { Field::of(T::TYPE) };
-        let size = (header.rows, header.columns);
-        write_coordinates(&mut File::create(to).unwrap(), size, field, header.symmetry, &listed).unwrap();
+        let mut file = File::create(to).unwrap();
+        write_coordinates(&mut file, header.rows, header.columns, field, header.symmetry, &listed).unwrap();
         all
     }
     let reader = Reader::new(BufReader::new(File::open(from).unwrap())).unwrap();

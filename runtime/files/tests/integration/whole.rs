@@ -202,7 +202,7 @@ proptest! {
         let mut texts = Vec::new();
         for team in TEAMS {
             let (mut market, mut lines) = (Vec::new(), Vec::new());
-            matrix_market::write_entries(&mut market, (90, 80), &entries, team).unwrap();
+            matrix_market::write_entries(&mut market, 90, 80, &entries, team).unwrap();
             tns::write_lines(&mut lines, &entries, team).unwrap();
             let mut one_by_one = Vec::new();
             for (entry, &value) in entries.values.iter().enumerate() {
@@ -217,6 +217,6 @@ proptest! {
             texts.push((market, lines));
         }
         prop_assert!(texts.windows(2).all(|pair| pair[0] == pair[1]));
-        prop_assert!(matrix_market::write_entries(&mut Vec::new(), (1, 1), &entries, &InTurn).is_err() || entries.values.is_empty() || entries.coordinates.iter().flatten().all(|&at| at == 0));
+        prop_assert!(matrix_market::write_entries(&mut Vec::new(), 1, 1, &entries, &InTurn).is_err() || entries.values.is_empty() || entries.coordinates.iter().flatten().all(|&at| at == 0));
     }
 }

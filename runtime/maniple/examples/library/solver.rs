@@ -123,7 +123,7 @@ pub async fn solve<F>(cx: &Context, right: Vec<f64>, (into, field): (&Region<F>,
     let rows = cx.region::<Row>(length)?;
     let pieces = rows.partition(PIECES.min(length)).equal()?;
     let steps = iterate(cx, right, &rows, &pieces).await?;
-    cx.copy((&rows, Row::x), (into, field));
+    cx.copy(rows.field(Row::x), into.field(field));
     cx.destroy_region(rows)?;
     Ok(steps)
 }

@@ -47,17 +47,19 @@ impl Context {
             Some(_) => Compared::one(&value, region.fields().type_of(field)?),
             None => None,
         };
-        self.fill_with(region, (field, ty), (FillValue::of(value), with))
+        self.fill_with(region, field, ty, FillValue::of(value), with)
     }
 
     #[track_caller]
     fn fill_with(
         &self,
         region: &LogicalRegion,
-        (field, ty): (FieldId, FieldType),
-        (value, with): (FillValue, Option<Compared>),
+        field: FieldId,
+        ty: FieldType,
+        value: FillValue,
+        with: Option<Compared>,
     ) -> Result<()> {
-        let requirement = of_type(region, (field, ty), Privilege::Discard)?;
+        let requirement = of_type(region, field, ty, Privilege::Discard)?;
         self.give(Filling::new("fill", requirement, value), with)
     }
 
@@ -117,7 +119,7 @@ impl Context {
         region: &Region<F, D>,
         field: Field<F, T>,
     ) -> Result<()> {
-        let requirement = one(region, field, Privilege::Discard)?;
+        let requirement = one(&region.field(field), Privilege::Discard)?;
         self.give(Filling::new(INVALIDATION, requirement, FillValue::default()), None)
     }
 

@@ -67,7 +67,7 @@ impl Mappable for InlineOperation {
 
 impl InlineOperation {
     fn whom(&self) -> Whom {
-        (self.context.processor, self.mapper).into()
+        self.context.whom(self.mapper)
     }
 
     fn try_to_map(self: &Arc<Self>, operation: &Arc<Operation>, chance: Chance) {
@@ -75,8 +75,8 @@ impl InlineOperation {
             Ok(()) => operation.mark_mapped(),
             Err(PointError::Fatal(error)) => self.fail(operation, &error),
             Err(PointError::Full(failure)) if chance == Chance::Last => {
-                let asked = (&self.bound.requirement, Some(&self.info.region));
-                self.fail(operation, &Error::no_room((NAME, None), asked, failure));
+                let (requirement, region) = (&self.bound.requirement, Some(&self.info.region));
+                self.fail(operation, &Error::no_room(NAME, None, requirement, region, failure));
             }
             Err(PointError::Full(_)) => {
                 let (mapping, operation) = (Arc::clone(self), Arc::clone(operation));
@@ -103,18 +103,18 @@ impl InlineOperation {
         };
         let (chosen, mut before) = self.choose(&placed, &mut states)?;
         let mut places = Places::new();
-        placed.prepare(&mut states, (&chosen, &mut places), &mut before);
+        placed.prepare(&mut states, &chosen, &mut places, &mut before);
         let after = before.after_mut();
         after.follow(self.barrier);
         let ready = core.realm().merge(validity::after(after));
         // The use ends with the mapping's release, and not before the data was there.
         let used = core.store.own_handle(core.realm().merge(After { needs: &[ready], follows: &[self.released] }));
-        let physical = PhysicalRegion::of(self.info.clone(), (&self.bound, 0), &chosen);
+        let physical = PhysicalRegion::of(self.info.clone(), &self.bound, 0, &chosen);
         if let Some(place) = placed.place {
             let mapping = || Kind::Mapping { place, usage: physical.usage() };
             core.store.record_ended(Some(place.parent), after, used, mapping);
         }
-        placed.commit(&mut states, (&chosen, &mut places), used);
+        placed.commit(&mut states, &chosen, &mut places, used);
         *self.place.lock() = Some(physical);
         drop(states);
         core.realm().trigger_after(self.mapped, &ready);
@@ -175,7 +175,7 @@ impl InlineOperation {
         let seat = core.seat(self.whom());
         let mapping =
             seat.call(&core.store, "map_inline", |mapper| mapper.map_inline(&self.info, processor, &lookup))?;
-        check_requirement(&mapping, &self.info, true, (processor, core.machine()))
+        check_requirement(&mapping, &self.info, true, processor, core.machine())
             .map_err(|problem| Error::mapper("map_inline", problem))?;
         Ok(mapping)
     }
@@ -202,7 +202,7 @@ impl Context {
         region: &Region<F, D>,
         field: Field<F, T>,
     ) -> impl Future<Output = Result<ReadMapping<T, D>>> + Send + use<F, T, D> {
-        let begun = self.begin_mapping(region.logical(), (field.id(), FieldType::of::<T>()), Privilege::Read);
+        let begun = self.begin_mapping(region.logical(), field.id(), FieldType::of::<T>(), Privilege::Read);
         async move { Ok(ReadMapping::new(begun?.wait().await?)) }
     }
 
@@ -216,7 +216,7 @@ impl Context {
         region: &LogicalRegion,
         field: FieldId,
     ) -> impl Future<Output = Result<Vec<T>>> + Send + use<T> {
-        let begun = self.begin_mapping(region, (field, FieldType::of::<T>()), Privilege::Read);
+        let begun = self.begin_mapping(region, field, FieldType::of::<T>(), Privilege::Read);
         async move { Ok(begun?.wait().await?.to_vec()) }
     }
 
@@ -233,14 +233,15 @@ impl Context {
         region: &Region<F, D>,
         field: Field<F, T>,
     ) -> impl Future<Output = Result<WriteMapping<T, D>>> + Send + use<F, T, D> {
-        let begun = self.begin_mapping(region.logical(), (field.id(), FieldType::of::<T>()), Privilege::ReadWrite);
+        let begun = self.begin_mapping(region.logical(), field.id(), FieldType::of::<T>(), Privilege::ReadWrite);
         async move { Ok(WriteMapping::new(begun?.wait().await?)) }
     }
 
     fn begin_mapping(
         &self,
         region: &LogicalRegion,
-        (field, ty): (FieldId, FieldType),
+        field: FieldId,
+        ty: FieldType,
         privilege: Privilege,
     ) -> Result<Begun> {
         let state = &self.state;

@@ -46,7 +46,7 @@ impl Context {
     ///     let cells = cx.region::<Cell>(4)?;
     ///     cx.fill(&cells, Cell::value, 3.0)?;
     ///     let before: LocalField<Cell, f64> = cx.local_field(&cells, "before")?;
-    ///     cx.copy((&cells, Cell::value), (&cells, *before));
+    ///     cx.copy(cells.field(Cell::value), cells.field(*before));
     ///     cx.fill(&cells, Cell::value, 5.0)?;
     ///     assert_eq!(cx.map_read(&cells, *before).await?[0], 3.0);
     ///     Ok(())

@@ -8,7 +8,7 @@ use maniple_realm::transfer::{Dangling, Transfer, TransferError};
 use maniple_realm::{After, Event, Fault};
 use maniple_record::Kind;
 use maniple_region::{
-    Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, OperatorId, Privilege, Ptr, ReductionOperator,
+    FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, OperatorId, Privilege, Ptr, ReductionOperator,
     Requirement, register_reduction,
 };
 use maniple_space::{AnyRect, Rect};
@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::context::{Context, ContextState, Reach};
+use crate::data::region_field::RegionField;
 use crate::data::regions::Region;
 use crate::future::{Argument, Future, FutureMap};
 use crate::instances::validity::Preconditions;
@@ -106,16 +107,16 @@ impl Context {
     #[track_caller]
     pub fn copy<F, G, T: FieldValue, const D: usize>(
         &self,
-        (from, source): (&Region<F, D>, Field<F, T>),
-        (to, destination): (&Region<G, D>, Field<G, T>),
+        from: RegionField<'_, F, T, D>,
+        to: RegionField<'_, G, T, D>,
     ) -> Future<()> {
-        let requirements = [one(from, source, Privilege::Read), one(to, destination, Privilege::Discard)];
-        let complaint = lacking(from, "source", to, "destination");
+        let requirements = [one(&from, Privilege::Read), one(&to, Privilege::Discard)];
+        let complaint = lacking(from.region, "source", to.region, "destination");
         self.launch(built_in_launch(&COPY, requirements, complaint))
     }
 
     /// Copies several fields from one region to another, or to other fields: each of the first to the second of its
-    /// pair. Both regions come first, then the fields, where [`copy`](Self::copy) takes each region with its field. One
+    /// pair. Both regions come first, then the fields, where [`copy`](Self::copy) takes fields of regions. One
     /// operation, however many they are; of none, nothing happens.
     ///
     /// The future fails as that of [`copy`](Self::copy) does; [`Error::Launch`] also if a field is to be copied to
@@ -177,8 +178,8 @@ impl Context {
     /// # Runtime::builder().workers(1).build()?.run(async |cx| {
     /// let cells = cx.region::<Cell>(10)?;
     /// cx.fill(&cells, Cell::mass, 1.5)?;
-    /// cx.contribute(Sum, (&cells, Cell::mass), (&cells, Cell::total));
-    /// cx.contribute(Sum, (&cells, Cell::mass), (&cells, Cell::total));
+    /// cx.contribute(Sum, cells.field(Cell::mass), cells.field(Cell::total));
+    /// cx.contribute(Sum, cells.field(Cell::mass), cells.field(Cell::total));
     /// assert_eq!(cx.map_read(&cells, Cell::total).await?.to_vec(), [3.0; 10]);
     /// # Ok(())
     /// # })?;
@@ -188,8 +189,8 @@ impl Context {
     pub fn contribute<Op, F, G, T, const D: usize>(
         &self,
         _operator: Op,
-        (from, source): (&Region<F, D>, Field<F, Op::Rhs>),
-        (to, destination): (&Region<G, D>, Field<G, T>),
+        from: RegionField<'_, F, Op::Rhs, D>,
+        to: RegionField<'_, G, T, D>,
     ) -> Future<()>
     where
         Op: ReductionOperator<T>,
@@ -197,8 +198,8 @@ impl Context {
     {
         register_reduction::<Op, T>();
         let reduces = Privilege::Reduce(OperatorId::of::<Op>());
-        let requirements = [one(from, source, Privilege::Read), one(to, destination, reduces)];
-        let complaint = lacking(from, "source", to, "destination");
+        let requirements = [one(&from, Privilege::Read), one(&to, reduces)];
+        let complaint = lacking(from.region, "source", to.region, "destination");
         self.launch(built_in_launch(&CONTRIBUTE, requirements, complaint))
     }
 
@@ -209,16 +210,12 @@ impl Context {
     #[track_caller]
     pub fn gather<F: 'static, G, P, T: FieldValue, const D: usize, const E: usize>(
         &self,
-        (from, source): (&Region<F, E>, Field<F, T>),
-        (pointers, pointer): (&Region<P, D>, Field<P, Ptr<F, E>>),
-        (to, destination): (&Region<G, D>, Field<G, T>),
+        from: RegionField<'_, F, T, E>,
+        pointers: RegionField<'_, P, Ptr<F, E>, D>,
+        to: RegionField<'_, G, T, D>,
     ) -> Future<()> {
-        let requirements = [
-            one(from, source, Privilege::Read),
-            one(pointers, pointer, Privilege::Read),
-            one(to, destination, Privilege::Discard),
-        ];
-        let complaint = lacking(pointers, "pointers", to, "destination");
+        let requirements = [one(&from, Privilege::Read), one(&pointers, Privilege::Read), one(&to, Privilege::Discard)];
+        let complaint = lacking(pointers.region, "pointers", to.region, "destination");
         self.launch(built_in_launch(&GATHER, requirements, complaint))
     }
 
@@ -229,16 +226,13 @@ impl Context {
     #[track_caller]
     pub fn scatter<F, G: 'static, P, T: FieldValue, const D: usize, const E: usize>(
         &self,
-        (from, source): (&Region<F, D>, Field<F, T>),
-        (pointers, pointer): (&Region<P, D>, Field<P, Ptr<G, E>>),
-        (to, destination): (&Region<G, E>, Field<G, T>),
+        from: RegionField<'_, F, T, D>,
+        pointers: RegionField<'_, P, Ptr<G, E>, D>,
+        to: RegionField<'_, G, T, E>,
     ) -> Future<()> {
-        let requirements = [
-            one(from, source, Privilege::Read),
-            one(pointers, pointer, Privilege::Read),
-            one(to, destination, Privilege::ReadWrite),
-        ];
-        let complaint = lacking(pointers, "pointers", from, "source");
+        let requirements =
+            [one(&from, Privilege::Read), one(&pointers, Privilege::Read), one(&to, Privilege::ReadWrite)];
+        let complaint = lacking(pointers.region, "pointers", from.region, "source");
         self.launch(built_in_launch(&SCATTER, requirements, complaint))
     }
 
@@ -360,17 +354,17 @@ fn lacking<F, G, const D: usize>(
 
 /// The requirement of a bulk operation for one field, of the type that the caller names.
 pub(crate) fn one<F, T: FieldValue, const D: usize>(
-    region: &Region<F, D>,
-    field: Field<F, T>,
+    of: &RegionField<'_, F, T, D>,
     privilege: Privilege,
 ) -> Result<Requirement> {
-    of_type(region.logical(), (field.id(), FieldType::of::<T>()), privilege)
+    of_type(of.region.logical(), of.field.id(), FieldType::of::<T>(), privilege)
 }
 
 /// A requirement of one field, which has to have this type.
 pub(crate) fn of_type(
     region: &LogicalRegion,
-    (field, wanted): (FieldId, FieldType),
+    field: FieldId,
+    wanted: FieldType,
     privilege: Privilege,
 ) -> Result<Requirement> {
     let fields = region.fields();

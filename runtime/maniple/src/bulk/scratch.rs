@@ -61,7 +61,7 @@ impl Context {
     ///         cx.trace("step", |cx| -> Result<()> {
     ///             let twice = cx.scratch_like::<Cell, _, _>(&cells)?;
     ///             cx.launch(double(&twice, &cells));
-    ///             cx.copy((&twice, Cell::value), (&cells, Cell::value));
+    ///             cx.copy(twice.field(Cell::value), cells.field(Cell::value));
     ///             Ok(())
     ///         })?;
     ///     }

@@ -48,9 +48,9 @@ impl ContextState {
     }
 
     /// The task destroys something.
-    pub(crate) fn note_deletion(&self, name: Name, (tombstone, times): (Tombstone, u32)) {
+    pub(crate) fn note_deletion(&self, name: Name, tombstone: Tombstone, times: u32) {
         let number = self.number_deletion();
-        self.deletions().add(name, tombstone, (number, times), self.in_flight.count() == 0);
+        self.deletions().add(name, tombstone, number, times, self.in_flight.count() == 0);
         endings::count();
     }
 

@@ -95,7 +95,7 @@ impl ContextState {
     /// The operation is to be released.
     pub(crate) fn zero_in(self: &Arc<Self>, stream: &mut Stream, zeroing: Zeroing) -> Arc<Operation> {
         let Zeroing { bound, operation, promised } = zeroing;
-        self.submit_to(stream, std::slice::from_ref(&bound), (&Producers::default(), promised), |_, _| {
+        self.submit_to(stream, std::slice::from_ref(&bound), &Producers::default(), promised, |_, _| {
             Arc::new(operation)
         })
     }

@@ -152,9 +152,9 @@ impl Mapped {
 
     /// All values, in the row-major order of their points.
     pub(crate) fn to_vec<T: FieldValue>(&self) -> Vec<T> {
-        let (place, space) = ((self.field, FieldType::of::<T>()), self.region.space().space());
+        let (ty, space) = (FieldType::of::<T>(), self.region.space().space());
         // SAFETY: as in `column`.
-        let rows = unsafe { Rows::new(self.instance.storage(), place, space) };
+        let rows = unsafe { Rows::new(self.instance.storage(), self.field, ty, space) };
         let rows = rows.expect("that the instance has the field was checked when the mapping was made");
         let mut all = Vec::with_capacity(rows.count());
         rows.for_each(&mut |_, values| match values.as_slice() {

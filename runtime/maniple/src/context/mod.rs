@@ -31,6 +31,7 @@ use maniple_record::OperationNumber;
 use maniple_space::AnyPoint;
 
 use crate::core::RuntimeCore;
+use crate::mapping::Whom;
 use crate::operation::deletions::Inherited;
 use crate::operation::lifecycle::MapperNumber;
 use crate::results::watched::Watched;
@@ -104,6 +105,16 @@ pub(crate) struct ContextState {
     pub(crate) is_shared: bool,
     /// How the points have come here that it launches, if that is a slice of another node's launch.
     pub(crate) arrived: Option<Arrived>,
+}
+
+/// The identity of a task that is about to get a context.
+pub(crate) struct TaskIdentity {
+    pub(crate) task: Origin,
+    pub(crate) point: Option<AnyPoint>,
+    /// The number of its beginning, while a record is kept.
+    pub(crate) recorded: Option<OperationNumber>,
+    pub(crate) processor: ProcessorId,
+    pub(crate) depth: usize,
 }
 
 /// Numbers of launches have so many bits for those since the last deletion. They may come round again: then which of
@@ -218,13 +229,8 @@ impl Drop for Owned {
 }
 
 impl ContextState {
-    pub(crate) fn new(
-        core: &Arc<RuntimeCore>,
-        (task, point, recorded): (Origin, Option<AnyPoint>, Option<OperationNumber>),
-        processor: ProcessorId,
-        depth: usize,
-        held: Vec<HeldRegion>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(core: &Arc<RuntimeCore>, identity: TaskIdentity, held: Vec<HeldRegion>) -> Arc<Self> {
+        let TaskIdentity { task, point, recorded, processor, depth } = identity;
         Arc::new(Self {
             core: Arc::clone(core),
             task,
@@ -255,10 +261,11 @@ impl ContextState {
 
     /// The context of a forked task, in a context that was used before if there is one.
     #[inline]
-    pub(crate) fn forked((parent, launch): (&Self, u64), task: Origin, processor: ProcessorId) -> Arc<Self> {
+    pub(crate) fn forked(parent: &Self, launch: u64, task: Origin, processor: ProcessorId) -> Arc<Self> {
         let (depth, inherited) = (parent.depth + 1, parent.bequeath(launch));
         let Some(mut used) = spare::take() else {
-            let mut context = Self::new(&parent.core, (task, None, None), processor, depth, Vec::new());
+            let identity = TaskIdentity { task, point: None, recorded: None, processor, depth };
+            let mut context = Self::new(&parent.core, identity, Vec::new());
             if let Some(context) = Arc::get_mut(&mut context) {
                 context.inherited = inherited;
             }
@@ -376,9 +383,15 @@ impl ContextState {
         }
     }
 
+    /// The mapper of this kind to ask about the operations of the task.
+    #[inline]
+    pub(crate) fn whom(&self, mapper: MapperNumber) -> Whom {
+        Whom { processor: self.processor, mapper }
+    }
+
     /// Tells the mapper when and where a task ran.
-    pub(crate) fn report(&self, (mapper, task): (MapperNumber, &str), profile: &TaskProfile) {
-        self.core.seat((self.processor, mapper)).tell_profile(&self.core.store, task, profile);
+    pub(crate) fn report(&self, mapper: MapperNumber, task: &str, profile: &TaskProfile) {
+        self.core.seat(self.whom(mapper)).tell_profile(&self.core.store, task, profile);
     }
 }
 

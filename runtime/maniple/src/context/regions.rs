@@ -345,9 +345,9 @@ impl ContextState {
 
     /// The task frees a field.
     pub(crate) fn note_freed_field(&self, fields: &FieldSpace, field: FieldId) -> Result<()> {
-        let freed = fields.mark_freed(field)?;
+        let (tombstone, times) = fields.mark_freed(field)?;
         self.created.frees_fields.store(true, Ordering::Relaxed);
-        self.note_deletion((fields.id(), Some(field)), freed);
+        self.note_deletion((fields.id(), Some(field)), tombstone, times);
         Ok(())
     }
 

@@ -169,7 +169,7 @@ impl ContextState {
         let mut stream = self.enter()?;
         let completion = self.core.realm().user_event();
         let promised = Promised { completion, recorded: None };
-        let operation = self.submit_to(&mut stream, requirements, (producers, promised), body);
+        let operation = self.submit_to(&mut stream, requirements, producers, promised, body);
         drop(stream);
         operation.release();
         Ok(operation)
@@ -180,13 +180,14 @@ impl ContextState {
         self: &Arc<Self>,
         stream: &mut Stream,
         requirements: &[Bound],
-        (producers, promised): (&Producers, Promised),
+        producers: &Producers,
+        promised: Promised,
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Arc<Operation> {
         let (sequence, barrier, completion) = (stream.sequence, stream.barrier, promised.completion);
         stream.sequence += 1;
         let body = body(stream, &Submission { sequence, barrier, completion });
-        self.order(stream, sequence, requirements, (producers, promised), body)
+        self.order(stream, sequence, requirements, producers, promised, body)
     }
 
     /// Orders an operation, whose place in a stream is given, after what must be mapped before it.
@@ -195,7 +196,8 @@ impl ContextState {
         stream: &mut Stream,
         sequence: u64,
         requirements: &[Bound],
-        (producers, Promised { completion, recorded }): (&Producers, Promised),
+        producers: &Producers,
+        Promised { completion, recorded }: Promised,
         body: Arc<dyn Mappable>,
     ) -> Arc<Operation> {
         self.core.store.counters.launches.add(1);
@@ -204,7 +206,7 @@ impl ContextState {
         }
         let launch = |parent| lifecycle::recorded(parent, &*body, requirements);
         let recorded = recorded.or_else(|| self.core.store.record_launch(self.recorded, completion.event(), launch));
-        let operation = Operation::new(self.scope(), sequence, (completion, recorded), body);
+        let operation = Operation::new(self.scope(), sequence, completion, recorded, body);
         let map_after = |earlier: &Arc<Operation>, because: Because| {
             operation.map_after(earlier);
             self.core.store.record_dependence(recorded, earlier.recorded, because);
@@ -312,7 +314,7 @@ impl ContextState {
         let body = body(ends);
         let launch = |parent| lifecycle::recorded(parent, &*body, &[]);
         let recorded = self.core.store.record_launch(self.recorded, completion.event(), launch);
-        let operation = Operation::new(self.scope(), sequence, (completion, recorded), body);
+        let operation = Operation::new(self.scope(), sequence, completion, recorded, body);
         let fence = stream.fence.replace(Arc::clone(&operation));
         for earlier in stream.recent.iter().chain(fence.as_ref()) {
             operation.map_after(earlier);

@@ -45,7 +45,8 @@ impl Drop for Unpark {
 /// [share](RuntimeCore::while_top_level_waits) the task.
 pub(crate) fn block_on<T>(
     core: &RuntimeCore,
-    (name, is_shared): (&str, bool),
+    name: &str,
+    is_shared: bool,
     future: impl Future<Output = Result<T>>,
     limit: Option<(Duration, T)>,
 ) -> Result<T> {

@@ -135,7 +135,7 @@ impl RuntimeCore {
             self.note_heard(node, text.len());
             return;
         };
-        let whom = Whom::from((processor, crate::operation::lifecycle::MapperNumber(letter.mapper)));
+        let whom = Whom { processor, mapper: crate::operation::lifecycle::MapperNumber(letter.mapper) };
         self.desk(whom).inbox.0.lock().push_back(Message { from, answers: letter.answers, text });
         let (core, spawn) = (Arc::clone(self), Spawn { class: Class::Runtime, ..Spawn::ANYWHERE });
         self.spawn_own("a message between mappers", spawn, move || core.hear(whom));

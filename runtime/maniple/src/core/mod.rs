@@ -133,7 +133,8 @@ impl RuntimeCore {
     /// Begins to look after what waits for memory, and after idle nodes of the job.
     pub(crate) fn new(
         store: Store,
-        (mappers, seats): (Vec<Box<str>>, Vec<Vec<MapperSeat>>),
+        mappers: Vec<Box<str>>,
+        seats: Vec<Vec<MapperSeat>>,
         limits: Limits,
         migration: Option<Arc<Migration>>,
     ) -> Arc<Self> {
@@ -240,20 +241,15 @@ impl RuntimeCore {
 
     /// Whether the mapper lets a node that has nothing to do have a task that waits here, launched by a task on this
     /// processor.
-    pub(crate) fn permits_steal(&self, (task, origin): (&str, impl Into<Whom>), thief: NodeId) -> bool {
+    pub(crate) fn permits_steal(&self, task: &str, whom: impl Into<Whom>, thief: NodeId) -> bool {
         let ask = |mapper: &mut dyn Mapper| mapper.permit_steal(task, thief);
-        self.seat(origin).try_call(&self.store, "permit_steal", ask).unwrap_or(false)
+        self.seat(whom).try_call(&self.store, "permit_steal", ask).unwrap_or(false)
     }
 
     /// The same for a leaf task with its data, launched by a task on this processor.
-    pub(crate) fn permits_steal_with_data(
-        &self,
-        (task, origin): (&str, impl Into<Whom>),
-        thief: NodeId,
-        bytes: u64,
-    ) -> bool {
+    pub(crate) fn permits_steal_with_data(&self, task: &str, whom: impl Into<Whom>, thief: NodeId, bytes: u64) -> bool {
         let ask = |mapper: &mut dyn Mapper| mapper.permit_steal_with_data(task, thief, bytes);
-        self.seat(origin).try_call(&self.store, "permit_steal_with_data", ask).unwrap_or(false)
+        self.seat(whom).try_call(&self.store, "permit_steal_with_data", ask).unwrap_or(false)
     }
 
     /// A mapper of a processor.

@@ -172,7 +172,8 @@ impl OpenFiles {
     /// each of those whether it comes before in the program.
     pub(crate) fn before(
         &self,
-        (file, kind): (&FileName, FileUseKind),
+        file: &FileName,
+        kind: FileUseKind,
         realm: &Realm,
         comes_before: impl Fn(&FileUse) -> bool,
     ) -> Earlier {

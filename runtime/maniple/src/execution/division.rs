@@ -37,7 +37,7 @@ impl TaskState {
         let points = self.site.points;
         let Some(migration) = self.divides() else { return Ok(Division::all_here(points)) };
         let core = &self.context.core;
-        let slices = ask(core, migration, self.whom(), (&self.info(points.lo(), &[]), self.hops()))?;
+        let slices = ask(core, migration, self.whom(), &self.info(points.lo(), &[]), self.hops())?;
         let (here, away): (Vec<_>, Vec<_>) = slices.into_iter().partition(|slice| slice.node == migration.node());
         let sliced = |slice: NodeSlice| (slice, Reason::Sliced { recurse: slice.recurse });
         let here = here.into_iter().map(|slice| slice.domain).collect();
@@ -71,7 +71,7 @@ impl TaskState {
         if !can_go || points.volume() <= core.realm().processors().len() as u64 {
             return None;
         }
-        let permits = |thief| core.permits_steal((self.name(), self.whom()), thief);
+        let permits = |thief| core.permits_steal(self.name(), self.whom(), thief);
         let thieves = migration.take_thieves((points.volume() as usize - 1).min(migration.nodes() - 1), permits);
         if thieves.is_empty() {
             return None;
@@ -97,7 +97,8 @@ pub(crate) fn ask(
     core: &RuntimeCore,
     migration: &Migration,
     whom: Whom,
-    (info, hops): (&TaskInfo<'_>, u32),
+    info: &TaskInfo<'_>,
+    hops: u32,
 ) -> Result<Vec<NodeSlice>> {
     let ask = |mapper: &mut dyn Mapper| mapper.slice_across_nodes(info, migration.node(), migration.nodes());
     let mut slices = core.seat(whom).call(&core.store, CALL, ask)?;

@@ -116,7 +116,7 @@ impl TaskState {
             while let Some(&point) = points.get(*next) {
                 let map = || {
                     self.check_pressure()?;
-                    self.map_point(operation, &mut states, (point, batch.as_ref()))
+                    self.map_point(operation, &mut states, point, batch.as_ref())
                 };
                 match self.record_mapping(point, map) {
                     // What was just issued will end, and may make room.
@@ -189,15 +189,17 @@ impl TaskState {
 
     fn no_room(&self, point: AnyPoint, failure: MappingFailure) -> Error {
         let (asked, number) = (self.requirements_at(point).unwrap_or_default(), failure.requirement());
-        let asked = (&self.site.bounds[number].requirement, asked.get(number).map(|asked| &asked.region));
-        Error::no_room((self.name(), self.shown_point(point)), asked, failure)
+        let region = asked.get(number).map(|asked| &asked.region);
+        let requirement = &self.site.bounds[number].requirement;
+        Error::no_room(self.name(), self.shown_point(point), requirement, region, failure)
     }
 
     pub(super) fn map_point(
         self: &Arc<Self>,
         operation: &Arc<Operation>,
         states: &mut LockedStates<'_>,
-        (point, batch): (AnyPoint, Option<&Arc<Batch>>),
+        point: AnyPoint,
+        batch: Option<&Arc<Batch>>,
     ) -> std::result::Result<(), MapError> {
         // A recording is to see all that there is to a launch.
         if self.recorded.is_none() && batch.is_none() && self.map_point_again(operation, states, point) {
@@ -220,7 +222,7 @@ impl TaskState {
                 PointRecorder::new(recording, *stage, mapping.processor, self.context.core.realm())
             });
             let issuing = recorder.as_ref().map_or(Issuing::Live, |recorder| Issuing::Logged(recorder));
-            let placed = self.placed(operation, index, (Regions::Asked(&asked), issuing));
+            let placed = self.placed(operation, index, Regions::Asked(&asked), issuing);
             let mut before = self.nothing_prepared(self.is_leaf(&info, &mapping), &placed);
             match placed.choose(states, &mapping.requirements, &mut before) {
                 Ok(chosen) => {
@@ -246,11 +248,11 @@ impl TaskState {
                         }
                     }
                     if mapping.report {
-                        self.tell_mapped(states, &info, (&mapping, &chosen));
+                        self.tell_mapped(states, &info, &mapping, &chosen);
                     }
                     let requirements = asked.into_iter().zip(&self.site.bounds).enumerate();
-                    let physical = requirements
-                        .map(|(number, (asked, bound))| PhysicalRegion::of(asked, (bound, number), &chosen));
+                    let physical =
+                        requirements.map(|(number, (asked, bound))| PhysicalRegion::of(asked, bound, number, &chosen));
                     let physical = physical.collect();
                     let batch = batch.cloned();
                     let (copy_priority, is_brief) =
@@ -271,9 +273,9 @@ impl TaskState {
                         _counted: counted,
                     };
                     let mapped = if mapped.batch.is_some() { Arc::new(mapped) } else { self.decided(mapped) };
-                    let placed = self.placed(operation, index, (Regions::Mapped(&mapped.physical), issuing));
+                    let placed = self.placed(operation, index, Regions::Mapped(&mapped.physical), issuing);
                     let placed = PointMapping { copy_priority, ..placed };
-                    let ended = self.issue(operation, states, &mapped, (&placed, before, recorder.as_ref()));
+                    let ended = self.issue(operation, states, &mapped, &placed, before, recorder.as_ref());
                     if is_brief {
                         self.context.core.release_after(ended, &self.site.bounds);
                     }
@@ -304,7 +306,7 @@ impl TaskState {
     ) -> bool {
         let index = self.index(point);
         let Some(earlier) = self.site.decisions.take(index) else { return false };
-        let placed = self.placed(operation, index, (Regions::Mapped(&earlier.physical), Issuing::Live));
+        let placed = self.placed(operation, index, Regions::Mapped(&earlier.physical), Issuing::Live);
         let placed = PointMapping { copy_priority: earlier.mapping.copy_priority, ..placed };
         let is_leaf = matches!(self.site.definition.body(earlier.mapping.variant), Body::Leaf(_));
         let mut before = self.nothing_prepared(is_leaf, &placed);
@@ -313,7 +315,7 @@ impl TaskState {
             Again::Same => None,
             Again::Other(mapped) => Some(self.decided(*mapped)),
         };
-        self.issue(operation, states, other.as_ref().unwrap_or(&earlier), (&placed, before, None));
+        self.issue(operation, states, other.as_ref().unwrap_or(&earlier), &placed, before, None);
         if other.is_none() {
             self.site.decisions.put_back(earlier);
         }
@@ -329,7 +331,8 @@ impl TaskState {
         &'a self,
         operation: &Operation,
         index: usize,
-        (regions, issuing): (Regions<'a>, Issuing<'a>),
+        regions: Regions<'a>,
+        issuing: Issuing<'a>,
     ) -> PointMapping<'a> {
         PointMapping {
             store: &self.context.core.store,
@@ -383,12 +386,7 @@ impl TaskState {
     }
 
     /// Tells the mapper which instances a task got.
-    fn tell_mapped(
-        &self,
-        states: &mut LockedStates<'_>,
-        info: &TaskInfo<'_>,
-        (mapping, chosen): (&TaskMapping, &Chosen),
-    ) {
+    fn tell_mapped(&self, states: &mut LockedStates<'_>, info: &TaskInfo<'_>, mapping: &TaskMapping, chosen: &Chosen) {
         let mut requirements = vec![Vec::new(); info.requirements.len()];
         if let Chosen::Instances(selections) = chosen {
             for selection in selections {
@@ -432,7 +430,9 @@ impl TaskState {
         operation: &Arc<Operation>,
         states: &mut LockedStates<'_>,
         mapped: &Arc<MappedPoint>,
-        (placed, mut before, recorder): (&PointMapping<'_>, Preparation, Option<&PointRecorder<'_>>),
+        placed: &PointMapping<'_>,
+        mut before: Preparation,
+        recorder: Option<&PointRecorder<'_>>,
     ) -> Event {
         let MappedPoint { mapping, target, chosen, places, .. } = &**mapped;
         let (mut known, mut found) = (places.as_ref().map(KnownPlaces::take), Places::new());
@@ -441,9 +441,9 @@ impl TaskState {
             // Nearly always enough.
             found.reserve(2 * self.site.bounds.len());
         }
-        placed.prepare(states, (chosen, found), &mut before);
+        placed.prepare(states, chosen, found, &mut before);
         let recorded =
-            placed.place.and_then(|place| self.record(mapped, place, (self.start_of(mapped.point), before.after())));
+            placed.place.and_then(|place| self.record(mapped, place, self.start_of(mapped.point), before.after()));
         let task = PointTask {
             state: Arc::clone(self),
             operation: Arc::clone(operation),
@@ -457,14 +457,14 @@ impl TaskState {
                 if task.migrates() {
                     recorder.fail(Problem::RunsElsewhere);
                 }
-                let event = issue_leaf(task, (realm, target, priority), &self.start_of(mapped.point).and(data));
+                let event = issue_leaf(task, realm, target, priority, &self.start_of(mapped.point).and(data));
                 recorder.add_point(mapped, data, event);
                 event
             }
             (Body::Leaf(_), None) => {
                 let after = before.after_mut();
                 self.add_start_of(mapped.point, after);
-                issue_leaf(task, (realm, target, priority), after)
+                issue_leaf(task, realm, target, priority, after)
             }
             (Body::Context(_), recorder) => {
                 self.strict.launches_tasks(self.name());
@@ -474,11 +474,11 @@ impl TaskState {
                     recorder.fail(Problem::LaunchesTasks);
                 }
                 let start = self.start_of(mapped.point);
-                ContextTask::issue(task, (target, priority), (start, before.after()), recorded)
+                ContextTask::issue(task, target, priority, start, before.after(), recorded)
             }
         };
         self.context.core.store.record_end(recorded, event);
-        placed.commit(states, (chosen, found), event);
+        placed.commit(states, chosen, found, event);
         if let (Some(places), Some(known)) = (places, known) {
             places.put_back(known);
         }
@@ -494,7 +494,8 @@ impl TaskState {
         &self,
         mapped: &MappedPoint,
         place: Place,
-        (start, data): (Preconditions, &[Preconditions]),
+        start: Preconditions,
+        data: &[Preconditions],
     ) -> Option<OperationNumber> {
         let variant = self.site.definition.info(mapped.mapping.variant);
         let after = if variant.is_inner { start } else { start.and(&Preconditions::all(data)) };

@@ -26,7 +26,9 @@ struct MobileTask {
 /// Hands a leaf task to the machine. The event is the end of its body.
 pub(super) fn issue_leaf(
     task: PointTask,
-    (realm, target, priority): (&Realm, Target, i32),
+    realm: &Realm,
+    target: Target,
+    priority: i32,
     after: &Preconditions,
 ) -> Event {
     let spawn = Spawn { target, priority, tag: task.tag(), ..Spawn::after(validity::after(after)) };
@@ -63,9 +65,9 @@ impl MobileTask {
             (Some(batch), _) => Route::With(Arc::clone(batch)),
             (None, Some(node)) => Route::Alone(node),
             (None, None) => {
-                let task = (state.name(), state.whom());
-                let permits = |thief, bytes| core.permits_steal_with_data(task, thief, bytes);
-                state.share.give(migration, (state.site.points, state.unfinished()), (bytes, permits))?
+                let (task, whom) = (state.name(), state.whom());
+                let permits = |thief, bytes| core.permits_steal_with_data(task, whom, thief, bytes);
+                state.share.give(migration, state.site.points, state.unfinished(), bytes, permits)?
             }
         };
         Some((route, packet))
@@ -82,7 +84,7 @@ impl MobileTask {
                 let remote = Box::new(RemoteLeaf { task: self.task, done: self.done, sent: core.now_ns() });
                 match route {
                     Route::With(batch) => batch.join(Member { remote, packet, values }),
-                    Route::Alone(to) => migration.send(to, (&packet, values), remote),
+                    Route::Alone(to) => migration.send(to, &packet, values, remote),
                 }
             }
             (Err(error), route) => {

@@ -13,7 +13,7 @@ use maniple_region::{LogicalRegion, Privilege};
 use smallvec::SmallVec;
 
 use super::state::TaskState;
-use crate::context::{Context, ContextState, HeldRegion, Owned};
+use crate::context::{Context, ContextState, HeldRegion, Owned, TaskIdentity};
 use crate::core::RuntimeCore;
 use crate::instances::effects::{self, Analysis, Machine};
 use crate::instances::issuing::Issuing;
@@ -162,8 +162,10 @@ impl ContextTask {
     /// data where its parent wants it.
     pub(crate) fn issue(
         task: PointTask,
-        (target, priority): (Target, i32),
-        (start, data): (Preconditions, &[Preconditions]),
+        target: Target,
+        priority: i32,
+        start: Preconditions,
+        data: &[Preconditions],
         recorded: Option<OperationNumber>,
     ) -> Event {
         let core = Arc::clone(&task.state.context.core);
@@ -215,10 +217,10 @@ impl ContextTask {
                     let (core, spawn) = (Arc::clone(&ended), Spawn { class: Class::Runtime, ..Spawn::ANYWHERE });
                     ended.spawn_own("the end of a task that failed", spawn, move || {
                         lose(&core, operation.place(index as u64), &borrowed, error);
-                        finish(&core, (&state, &operation, index), done, value, is_virtual);
+                        finish(&state, &operation, index, done, value, is_virtual);
                     });
                 }
-                _ => finish(&ended, (&state, &operation, index), done, value, is_virtual),
+                _ => finish(&state, &operation, index, done, value, is_virtual),
             }
         });
         done.event()
@@ -239,15 +241,16 @@ fn lose(core: &crate::core::RuntimeCore, place: Option<Place>, borrowed: &[Physi
 
 /// Triggers the event of the end of a point with a context, and ends the point.
 fn finish(
-    core: &crate::core::RuntimeCore,
-    (state, operation, index): (&TaskState, &Arc<Operation>, usize),
+    state: &TaskState,
+    operation: &Arc<Operation>,
+    index: usize,
     done: UserEvent,
     value: Result<Value>,
     is_virtual: bool,
 ) {
     match &value {
-        Ok(_) => core.realm().trigger(done),
-        Err(error) => core.realm().poison(done, error.clone()),
+        Ok(_) => state.context.core.realm().trigger(done),
+        Err(error) => state.context.core.realm().poison(done, error.clone()),
     }
     if is_virtual {
         state.virtual_point_ended(operation);
@@ -260,7 +263,7 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     let (point, mut regions) = (task.mapped.point, task.mapped.physical.clone());
     PhysicalRegion::lend_all(&mut regions);
     let parent = Arc::clone(&task.state.context);
-    let (core, name) = (Arc::clone(&parent.core), Origin::of(&task.state.site.definition));
+    let core = Arc::clone(&parent.core);
     let Body::Context(body) = task.body() else {
         return Err(Error::launch(task.state.name(), "its variant is a leaf"));
     };
@@ -268,9 +271,14 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     for state in &held {
         core.store.register(&state.state);
     }
-    let shown = task.state.site.shown_point(point);
-    let processor = task.mapped.mapping.processor;
-    let mut context = ContextState::new(&core, (name, shown, recorded), processor, parent.depth + 1, held);
+    let identity = TaskIdentity {
+        task: Origin::of(&task.state.site.definition),
+        point: task.state.site.shown_point(point),
+        recorded,
+        processor: task.mapped.mapping.processor,
+        depth: parent.depth + 1,
+    };
+    let mut context = ContextState::new(&core, identity, held);
     if let Some(context) = Arc::get_mut(&mut context) {
         context.inherited = parent.bequeath(task.state.number);
         context.window = task.mapped.mapping.window.map_or(core.window, |window| window.clamp(1, core.window));
@@ -347,7 +355,7 @@ fn held(physical: &PhysicalRegion, ready: Event) -> SmallVec<[HeldRegion; 1]> {
 fn bring_home(context: &ContextState, mapper: MapperNumber, launch: Option<LaunchNumber>) -> Event {
     let core = &context.core;
     let issuer = context.recorded.zip(launch).map(|(parent, launch)| Place { parent, launch, index: 0 });
-    let seat = core.seat((context.processor, mapper));
+    let seat = core.seat(context.whom(mapper));
     let mut rank = |sources: &[_], destination: &_| seat.rank(&core.store, sources, destination);
     let (store, issuing, priority) = (&core.store, Issuing::Live, 0);
     let mut machine = Machine { store, rank: &mut rank, issuing, issuer, priority };

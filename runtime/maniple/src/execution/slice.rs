@@ -43,7 +43,7 @@ impl Leaving {
         let Self { state, operation, slice: NodeSlice { domain, node, .. }, .. } = self;
         state.points_mapped(&operation, domain.volume() as usize);
         let remote = RemoteSlice { state, operation, points: domain, recorded };
-        migration.send(node, (&packet, Vec::new()), Box::new(remote));
+        migration.send(node, &packet, Vec::new(), Box::new(remote));
     }
 
     /// The packet that describes the slice to the other node. None if the arguments can't be sent: they may be results

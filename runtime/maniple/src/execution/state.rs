@@ -60,7 +60,8 @@ impl TaskState {
     pub(crate) fn new(
         context: &Arc<ContextState>,
         launch: TaskLaunch,
-        (submission, results): (&Submission, &Arc<Results>),
+        submission: &Submission,
+        results: &Arc<Results>,
         recorded: Option<(Arc<Recording>, u32)>,
     ) -> Arc<Self> {
         let TaskLaunch { site, arguments, sources, strict, launched, number } = launch;
@@ -160,12 +161,12 @@ impl TaskState {
 
     /// The mapper that is asked about it.
     pub(crate) fn whom(&self) -> Whom {
-        (self.context.processor, self.site.mapper).into()
+        self.context.whom(self.site.mapper)
     }
 
     /// Tells the mapper when and where a task ran.
     pub(crate) fn report(&self, profile: &maniple_mapper::TaskProfile) {
-        self.context.report((self.site.mapper, self.name()), profile);
+        self.context.report(self.site.mapper, self.name(), profile);
     }
 
     pub(super) fn point_mapped(&self, operation: &Operation) {
@@ -237,11 +238,11 @@ impl TaskState {
 
     /// An error with this task's name and point.
     pub(crate) fn blame(&self, error: Error, point: AnyPoint) -> Error {
-        error.of_task((self.name(), self.shown_point(point)), self.launched.as_ref())
+        error.of_task(self.name(), self.shown_point(point), self.launched.as_ref())
     }
 
     /// The error behind a fault, with this task's name and point.
     pub(crate) fn blame_fault(&self, fault: &maniple_realm::Fault, point: AnyPoint) -> Error {
-        Error::of_fault_in(fault, (self.name(), self.shown_point(point)), self.launched.as_ref())
+        Error::of_fault_in(fault, self.name(), self.shown_point(point), self.launched.as_ref())
     }
 }

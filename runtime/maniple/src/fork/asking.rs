@@ -21,14 +21,15 @@ use crate::task::TaskDefinition;
 pub(super) fn lets_fork(
     core: &Arc<RuntimeCore>,
     task: &'static Arc<TaskDefinition>,
-    (origin, depth): (ProcessorId, usize),
+    origin: ProcessorId,
+    depth: usize,
 ) -> bool {
     core.fork_decisions(origin)
-        .get_or_decide(&**task, || task.mapper_name().is_none() && ask(core, task, (origin, depth)))
+        .get_or_decide(&**task, || task.mapper_name().is_none() && ask(core, task, origin, depth))
 }
 
 #[cold]
-fn ask(core: &Arc<RuntimeCore>, task: &TaskDefinition, (origin, depth): (ProcessorId, usize)) -> bool {
+fn ask(core: &Arc<RuntimeCore>, task: &TaskDefinition, origin: ProcessorId, depth: usize) -> bool {
     let domain = AnyRect::from(Rect::<1>::from(0..1));
     let info = TaskInfo {
         name: task.name(),

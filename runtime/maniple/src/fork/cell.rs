@@ -95,7 +95,13 @@ pub(super) enum Phase {
 /// A body of which there can be another one.
 trait Twin: Body {
     /// A task that is about to be launched with the same arguments. Before the beginning.
-    fn twin(&self, kind: (&'static JobTable, &'static Arc<TaskDefinition>), own: Own, sources: Sources) -> Fork;
+    fn twin(
+        &self,
+        table: &'static JobTable,
+        definition: &'static Arc<TaskDefinition>,
+        own: Own,
+        sources: Sources,
+    ) -> Fork;
 }
 
 impl<B, C, F> Twin for Typed<B, C, F>
@@ -105,9 +111,15 @@ where
     F: Future<Output = FreeResult<B::Value>> + Send + 'static,
 {
     #[cold]
-    fn twin(&self, kind: (&'static JobTable, &'static Arc<TaskDefinition>), own: Own, sources: Sources) -> Fork {
+    fn twin(
+        &self,
+        table: &'static JobTable,
+        definition: &'static Arc<TaskDefinition>,
+        own: Own,
+        sources: Sources,
+    ) -> Fork {
         let arguments = self.waiting().expect("only what has not been launched is duplicated");
-        Fork::new::<B, C, F>(kind, (arguments.clone(), own), sources, *self.call())
+        Fork::new::<B, C, F>(table, definition, arguments.clone(), own, sources, *self.call())
     }
 }
 
@@ -121,8 +133,10 @@ impl Fork {
     /// A task about to be launched, which jobs of a kind run. What it has to wait for is among the sources.
     #[inline]
     pub(super) fn new<B, C, F>(
-        (table, definition): (&'static JobTable, &'static Arc<TaskDefinition>),
-        (arguments, own): (B::Arguments, Own),
+        table: &'static JobTable,
+        definition: &'static Arc<TaskDefinition>,
+        arguments: B::Arguments,
+        own: Own,
         sources: Sources,
         call: C,
     ) -> Self
@@ -225,7 +239,7 @@ impl Fork {
         let head = self.head();
         // SAFETY: the task has not been launched: it may be looked at by several, and is not changed.
         let (sources, body) = unsafe { (&(*head.progress.get()).sources, head.body.as_ref()) };
-        body.twin((head.job.table(), head.definition), head.own, sources.clone())
+        body.twin(head.job.table(), head.definition, head.own, sources.clone())
     }
 
     /// The value, if the task has ended well.

@@ -21,7 +21,8 @@ use crate::task::arguments::Own;
 #[inline]
 pub(crate) fn describe<B, C, F>(
     definition: &'static Arc<TaskDefinition>,
-    arguments: (B::Arguments, Own),
+    arguments: B::Arguments,
+    own: Own,
     sources: Sources,
     call: C,
 ) -> Fork
@@ -30,7 +31,7 @@ where
     C: Fn(ForkCall, B::Arguments) -> F + Copy + Send + Sync + 'static,
     F: Future<Output = FreeResult<B::Value>> + Send + 'static,
 {
-    Fork::new::<B, C, F>((&JOB, definition), arguments, sources, call)
+    Fork::new::<B, C, F>(&JOB, definition, arguments, own, sources, call)
 }
 
 impl ContextState {
@@ -75,7 +76,7 @@ impl ContextState {
             && !self.is_fenced()
             && !self.is_in_trace.load(Ordering::Relaxed)
             && (fork.sources().is_empty() || fork.sources().iter().all(is_mine))
-            && lets_fork(&self.core, fork.head().definition(), (self.processor, self.depth + 1))
+            && lets_fork(&self.core, fork.head().definition(), self.processor, self.depth + 1)
     }
 
     /// Whether an execution fence is still to come that what is launched now has to wait for.

@@ -41,7 +41,7 @@ fn describe(core: &RuntimeCore, fork: &Fork, thief: NodeId) -> Option<TaskPacket
     let (parent, _) = progress.parent.as_ref().filter(|_| is_ready)?;
     let arguments = migratable.encode(body.arguments()?)?;
     let only = Points::of_rect(AnyRect::from(Rect::<1>::from(0..1)));
-    core.permits_steal((head.name(), parent.processor), thief).then(|| TaskPacket {
+    core.permits_steal(head.name(), parent.processor, thief).then(|| TaskPacket {
         path: path.to_owned(),
         domain: only.clone(),
         points: only,

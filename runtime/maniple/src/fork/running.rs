@@ -37,7 +37,7 @@ unsafe fn run(head: NonNull<JobHead>, worker: &WorkerContext<'_>) {
     let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(head.cast())) });
     // SAFETY: the job's right to run the task is this call's.
     let (inside, progress, body) = unsafe { fork.inside() };
-    match advance(inside, progress, body, (worker, &waker)) {
+    match advance(inside, progress, body, worker, &waker) {
         Poll::Ready(result) => worker.settle(|| end(fork, result, By::Worker(worker))),
         Poll::Pending if cannot_go_on(&fork.head().schedule, &fork.head().word) => abandon(fork),
         Poll::Pending if fork.head().schedule.suspend() => {}
@@ -50,7 +50,8 @@ fn advance(
     head: &Head,
     progress: &mut Progress,
     body: &mut dyn Body,
-    (worker, waker): (&WorkerContext<'_>, &Waker),
+    worker: &WorkerContext<'_>,
+    waker: &Waker,
 ) -> Poll<Result<(), Box<Error>>> {
     let mut context = Context::from_waker(waker);
     let polled = match &progress.phase {
@@ -62,7 +63,7 @@ fn advance(
             }
             let (parent, launch) = progress.parent.as_ref().expect("a task that runs was launched");
             let make =
-                || ContextState::forked((parent, *launch), Origin::Declared(&**head.definition()), worker.processor());
+                || ContextState::forked(parent, *launch, Origin::Declared(&**head.definition()), worker.processor());
             progress.context = body.launches().then(make);
             progress.phase = Phase::Running;
             // SAFETY: the body is dropped with its end, and the context after it.
@@ -77,9 +78,9 @@ fn advance(
     };
     let result = match polled {
         Ok(polled) => {
-            ready!(polled).map_err(|error| Box::new(error.of_task((head.name(), None), head.launched().as_ref())))
+            ready!(polled).map_err(|error| Box::new(error.of_task(head.name(), None, head.launched().as_ref())))
         }
-        Err(fault) => Err(Box::new(Error::of_fault_in(&fault, (head.name(), None), head.launched().as_ref()))),
+        Err(fault) => Err(Box::new(Error::of_fault_in(&fault, head.name(), None, head.launched().as_ref()))),
     };
     if result.is_err() {
         clear(body);

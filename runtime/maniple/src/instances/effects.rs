@@ -69,16 +69,16 @@ impl Effects<PhysicalInstance> for Machine<'_> {
             Effect::Move(movements) => {
                 let transfers = || movements.iter().flat_map(|movement| moves(movement));
                 let instances = || instances_of(movements[0]);
-                let note = |event| store.note_copies(event, movements, (after, issuer));
-                self.issuing.transfer(store, transfers, instances, (after, manner), note)
+                let note = |event| store.note_copies(event, movements, after, issuer);
+                self.issuing.transfer(store, transfers, instances, after, manner, note)
             }
             Effect::Apply(applications) => {
                 let transfers = || applications.iter().flat_map(reduces);
                 let into = applications.iter().take(1).map(|application| &application.into);
                 let buffers = applications.iter().map(|application| &application.from);
                 let instances = || buffers.chain(into).map(|instance| instance.id()).collect();
-                let note = |event| store.note_reductions(event, applications, (after, issuer));
-                self.issuing.transfer(store, transfers, instances, (after, manner), note)
+                let note = |event| store.note_reductions(event, applications, after, issuer);
+                self.issuing.transfer(store, transfers, instances, after, manner, note)
             }
         }
     }

@@ -62,6 +62,17 @@ pub(crate) struct PhysicalInstance {
     emptying: OnceLock<Transfer>,
 }
 
+/// An instance about to be known to the runtime: its memory, and the values that it is for.
+pub(crate) struct NewInstance {
+    pub(crate) storage: Arc<Instance>,
+    pub(crate) ready: Event,
+    pub(crate) region: LogicalRegion,
+    pub(crate) fields: FieldMask,
+    /// The operator, if it is a buffer.
+    pub(crate) reduction: Option<OperatorId>,
+    pub(crate) backing: Backing,
+}
+
 /// So many spaces are known to be claimed at most: a program that makes ever new ones is not to keep them all.
 const MOST_CLAIMED: usize = 1 << 10;
 
@@ -97,12 +108,13 @@ impl Listed for PhysicalInstance {
 impl PhysicalInstance {
     pub(crate) fn new(
         id: InstanceId,
-        (realm, recorder, spares): (Realm, Option<Arc<Recorder>>, Arc<Spares>),
-        (storage, ready): (Arc<Instance>, Event),
-        (region, fields): (LogicalRegion, FieldMask),
-        (reduction, backing): (Option<OperatorId>, Backing),
+        realm: Realm,
+        recorder: Option<Arc<Recorder>>,
+        spares: Arc<Spares>,
         recordings: Recordings,
+        made: NewInstance,
     ) -> Arc<Self> {
+        let NewInstance { storage, ready, region, fields, reduction, backing } = made;
         let (holders, leftovers, lender) = (AtomicUsize::new(0), Mutex::default(), None);
         Arc::new(Self {
             id,
@@ -330,7 +342,7 @@ impl PhysicalInstance {
     fn list_anew(&self, why: Why) {
         let Some(spare) = self.spare.get() else { return };
         if self.listed.fetch_or(why.bit(), Ordering::AcqRel) & why.bit() == 0 {
-            self.spares.insert((self.memory(), why), self.id, spare.clone());
+            self.spares.insert(self.memory(), why, self.id, spare.clone());
         }
     }
 

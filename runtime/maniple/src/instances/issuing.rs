@@ -30,7 +30,8 @@ pub(crate) trait TransferLog {
     /// of the analysis `of_analysis` is true; otherwise they came before it.
     fn add_transfers(
         &self,
-        transfers: (Vec<Transfer>, SmallVec<[InstanceId; 4]>),
+        transfers: Vec<Transfer>,
+        instances: SmallVec<[InstanceId; 4]>,
         after: &Preconditions,
         event: Event,
         of_analysis: bool,
@@ -65,7 +66,8 @@ impl Issuing<'_> {
         store: &Store,
         transfers: impl FnOnce() -> T,
         instances: impl FnOnce() -> SmallVec<[InstanceId; 4]>,
-        (after, manner): (&Preconditions, Manner),
+        after: &Preconditions,
+        manner: Manner,
         note: impl FnOnce(Event),
     ) -> Event
     where
@@ -79,7 +81,7 @@ impl Issuing<'_> {
             let lost = || after.needs.iter().copied().find(|&need| has_failed(need));
             return if has_failed(event) { event } else { lost().unwrap_or(event) };
         }
-        let event = self.carry_out(store, transfers, instances, (after, manner), true);
+        let event = self.carry_out(store, transfers, instances, after, manner, true);
         note(event);
         event
     }
@@ -96,7 +98,7 @@ impl Issuing<'_> {
         let event = match buffer.emptying() {
             Ok(emptying) => {
                 let buffers = || SmallVec::from_iter([buffer.id()]);
-                self.carry_out(store, || [Ok(emptying.clone())], buffers, (after, Manner::default()), false)
+                self.carry_out(store, || [Ok(emptying.clone())], buffers, after, Manner::default(), false)
             }
             // It stands for the preconditions all the same.
             Err(error) => store.merged(After { needs: &[store.poisoned(error)], follows: &after.follows }),
@@ -114,7 +116,8 @@ impl Issuing<'_> {
         store: &Store,
         transfers: impl FnOnce() -> T,
         instances: impl FnOnce() -> SmallVec<[InstanceId; 4]>,
-        (after, manner): (&Preconditions, Manner),
+        after: &Preconditions,
+        manner: Manner,
         of_analysis: bool,
     ) -> Event
     where
@@ -124,7 +127,7 @@ impl Issuing<'_> {
         let transfers: Vec<_> = transfers().into_iter().collect();
         let known = transfers.iter().filter_map(|transfer| transfer.as_ref().ok()).cloned().collect();
         let event = store.transfer(transfers, after, manner);
-        log.add_transfers((known, instances()), after, event, of_analysis);
+        log.add_transfers(known, instances(), after, event, of_analysis);
         event
     }
 

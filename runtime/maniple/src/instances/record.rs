@@ -119,7 +119,8 @@ impl Store {
         &self,
         event: Event,
         movements: &[&Movement],
-        (after, issuer): (&Preconditions, Option<Place>),
+        after: &Preconditions,
+        issuer: Option<Place>,
     ) {
         let bytes = movements.iter().map(|movement| bytes_copied(movement)).sum();
         if bytes > 0 {
@@ -137,7 +138,8 @@ impl Store {
         &self,
         event: Event,
         applications: &[Application],
-        (after, issuer): (&Preconditions, Option<Place>),
+        after: &Preconditions,
+        issuer: Option<Place>,
     ) {
         self.counters.reductions.add(applications.len() as u64);
         self.record_ended(issuer.map(|place| place.parent), after, event, || Kind::Apply {

@@ -9,7 +9,7 @@ use maniple_realm::instance::{Claim, Instance, InstanceError, InstanceKind};
 use maniple_realm::layout::{FieldSpec, LayoutError, LayoutSpec, keeps_in_one, padded, with_gaps};
 use maniple_realm::machine::MemoryId;
 use maniple_record::Place as RecordPlace;
-use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId, Privilege};
+use maniple_region::{FieldMask, LogicalRegion, OperatorId, Privilege};
 use maniple_space::AnyRect;
 use smallvec::SmallVec;
 
@@ -78,6 +78,16 @@ struct Place<'a> {
     may_wait: bool,
 }
 
+/// A buffer that exists for contributions, with the best use of it.
+enum KnownBuffer {
+    /// It is used together with other tasks.
+    Shared(Arc<PhysicalInstance>),
+    /// No task uses it.
+    Free(Arc<PhysicalInstance>),
+    /// Tasks use the one, if there is one: a new buffer is better.
+    InUse(Option<Arc<PhysicalInstance>>),
+}
+
 /// Why there is no selection.
 pub(crate) enum SelectionError {
     /// No room: the mapper may choose again.
@@ -131,13 +141,14 @@ impl RegionData {
         store: &Store,
         request: &Request<'_>,
         choices: &[InstanceChoice],
-        (selection, before): (&mut Selection, &mut Preparation),
+        selection: &mut Selection,
+        before: &mut Preparation,
     ) -> Result<(), SelectionError> {
         let (mut failure, emptied) = (None, before.empties());
         for choice in choices {
             let outcome = match request.privilege {
                 Privilege::Reduce(operator) if self.wants_buffer(request, choice) => {
-                    self.select_buffers(store, request, (choice, operator), (selection, before))
+                    self.select_buffers(store, request, choice, operator, selection, before)
                 }
                 _ => self.select_values(store, request, choice, selection),
             };
@@ -145,7 +156,7 @@ impl RegionData {
             self.deselect(selection);
             before.keep_empties(emptied);
             *selection = Selection::of(selection.place);
-            match self::failure((request.number, choice.memory), error) {
+            match self::failure(request.number, choice.memory, error) {
                 SelectionError::Full(full) => failure = Some(full),
                 fatal => return Err(fatal),
             }
@@ -179,9 +190,9 @@ impl RegionData {
         // A trace counts on what it finds, and nothing was in use when it began.
         let spares_used =
             self.is_renewed && !matches!(choice.reuse, Reuse::Only(_)) && matches!(request.issuing, Issuing::Live);
-        selection.instances = match self.values(store, request, (choice, spares_used), &mut selection.made) {
+        selection.instances = match self.values(store, request, choice, spares_used, &mut selection.made) {
             Err(CreateError::Machine(error)) if spares_used && is_want_of_room(&error) => {
-                self.values(store, request, (choice, false), &mut selection.made)?
+                self.values(store, request, choice, false, &mut selection.made)?
             }
             other => other?,
         };
@@ -194,11 +205,11 @@ impl RegionData {
         &mut self,
         store: &Store,
         request: &Request<'_>,
-        (choice, spares_used): (&InstanceChoice, bool),
+        choice: &InstanceChoice,
+        spares_used: bool,
         made: &mut Made,
     ) -> Result<Instances, CreateError> {
         let mut missing = request.fields.clone();
-        let wanted = (&choice.layout, choice.reuse);
         let (validity, region) = (&mut self.validity, request.region);
         let mut may_read_only = |instance: &PhysicalInstance| {
             let held = request.fields.intersection(instance.fields());
@@ -210,10 +221,11 @@ impl RegionData {
         let may_take = |instance: &PhysicalInstance| {
             (!instance.is_read_only() || may_read_only(instance)) && !(spares_used && is_in_use(instance))
         };
-        let mut instances = self.table.find(region, &mut missing, choice.memory, wanted, may_take);
+        let (memory, layout, reuse) = (choice.memory, &choice.layout, choice.reuse);
+        let mut instances = self.table.find(region, &mut missing, memory, layout, reuse, may_take);
         let mut extent = choice.extent;
         instances.retain(|(fields, instance)| {
-            let is_claimed = self.claim(store, (region, instance), made);
+            let is_claimed = self.claim(store, region, instance, made);
             if !is_claimed {
                 // What finds no room in a wider instance may find as much elsewhere, also such as is still to be freed.
                 missing = missing.union(fields);
@@ -253,7 +265,8 @@ impl RegionData {
     fn claim(
         &mut self,
         store: &Store,
-        (region, instance): (&LogicalRegion, &Arc<PhysicalInstance>),
+        region: &LogicalRegion,
+        instance: &Arc<PhysicalInstance>,
         made: &mut Made,
     ) -> bool {
         if !instance.is_in_parts() {
@@ -277,14 +290,36 @@ impl RegionData {
         &mut self,
         store: &Store,
         request: &Request<'_>,
-        (choice, operator): (&InstanceChoice, OperatorId),
-        (selection, before): (&mut Selection, &mut Preparation),
+        choice: &InstanceChoice,
+        operator: OperatorId,
+        selection: &mut Selection,
+        before: &mut Preparation,
     ) -> Result<(), CreateError> {
         for field in request.fields.iter() {
-            self.select_buffer(store, request, (choice, operator, field), (selection, before))?;
+            let column = FieldMask::of(field);
+            let buffer = match self.known_buffer(store, request, choice, operator, &column) {
+                KnownBuffer::Shared(buffer) => buffer,
+                KnownBuffer::Free(buffer) => {
+                    empty(store, request, &buffer, before);
+                    buffer
+                }
+                KnownBuffer::InUse(used) => {
+                    let place = Place { region: request.region, part: request.region, may_wait: request.may_wait };
+                    match (self.create(store, place, &column, choice, Some(operator)), used) {
+                        (Ok(buffer), _) => {
+                            request.issuing.note_creation();
+                            selection.made.instances.push(Arc::clone(&buffer));
+                            buffer
+                        }
+                        (Err(CreateError::Machine(error)), Some(used)) if is_want_of_room(&error) => used,
+                        (Err(error), _) => return Err(error),
+                    }
+                }
+            };
+            selection.instances.push((column, buffer));
         }
         if self.validity.is_homeless(request.region, request.fields, operator) {
-            selection.homes = self.values(store, request, (choice, false), &mut selection.made)?.into_vec();
+            selection.homes = self.values(store, request, choice, false, &mut selection.made)?.into_vec();
         }
         Ok(())
     }
@@ -294,7 +329,8 @@ impl RegionData {
         &mut self,
         store: &Store,
         request: &Request<'_>,
-        (earlier, before): (&Selection, &mut Preparation),
+        earlier: &Selection,
+        before: &mut Preparation,
     ) -> bool {
         let Privilege::Reduce(operator) = request.privilege else { return false };
         let is_free = |buffer: &PhysicalInstance| {
@@ -309,17 +345,18 @@ impl RegionData {
         true
     }
 
-    fn select_buffer(
+    /// The buffer that there is for a column's contributions.
+    fn known_buffer(
         &mut self,
         store: &Store,
         request: &Request<'_>,
-        (choice, operator, field): (&InstanceChoice, OperatorId, FieldId),
-        (selection, before): (&mut Selection, &mut Preparation),
-    ) -> Result<(), CreateError> {
-        let column = FieldMask::of(field);
+        choice: &InstanceChoice,
+        operator: OperatorId,
+        column: &FieldMask,
+    ) -> KnownBuffer {
         let known = self.table.buffers(request.region, choice.memory, operator);
         let fits = |buffer: &Arc<PhysicalInstance>| {
-            *buffer.fields() == column
+            buffer.fields() == column
                 && !request.taken.contains(&buffer.id())
                 && buffer.satisfies(&choice.layout, request.region)
         };
@@ -332,28 +369,12 @@ impl RegionData {
         let open: SmallVec<[_; 4]> = contributors.collect();
         let least = open.iter().min_by_key(|(contributors, buffer)| (*contributors, buffer.id()));
         let least = least.map(|(_, buffer)| Arc::clone(buffer));
-        let buffer = match (least, free.into_iter().next()) {
+        match (least, free.into_iter().next()) {
             // Tasks that fold into one buffer do so one after the other: more buffers than processors gain nothing.
-            (Some(least), _) if open.len() >= store.machine().processors().len() => least,
-            (_, Some(free)) => {
-                empty(store, request, &free, before);
-                free
-            }
-            (least, None) => {
-                let place = Place { region: request.region, part: request.region, may_wait: request.may_wait };
-                match (self.create(store, place, &column, choice, Some(operator)), least) {
-                    (Ok(buffer), _) => {
-                        request.issuing.note_creation();
-                        selection.made.instances.push(Arc::clone(&buffer));
-                        buffer
-                    }
-                    (Err(CreateError::Machine(error)), Some(least)) if is_want_of_room(&error) => least,
-                    (Err(error), _) => return Err(error),
-                }
-            }
-        };
-        selection.instances.push((column, buffer));
-        Ok(())
+            (Some(least), _) if open.len() >= store.machine().processors().len() => KnownBuffer::Shared(least),
+            (_, Some(free)) => KnownBuffer::Free(free),
+            (least, None) => KnownBuffer::InUse(least),
+        }
     }
 
     fn extent(&self, region: &LogicalRegion, extent: Extent) -> LogicalRegion {
@@ -406,8 +427,8 @@ impl RegionData {
                 result = create();
             }
         }
-        let storage = result.map_err(CreateError::Machine)?;
-        let instance = store.new_instance(storage, region.original(), fields.clone(), operator);
+        let (storage, ready) = result.map_err(CreateError::Machine)?;
+        let instance = store.new_instance(storage, ready, region.original(), fields.clone(), operator);
         self.table.insert(&instance, fields);
         instance.belongs_to(Weak::<RegionState>::clone(self.state()));
         Ok(instance)
@@ -465,7 +486,7 @@ fn is_want_of_room(error: &InstanceError) -> bool {
     matches!(error, InstanceError::OutOfMemory(_) | InstanceError::SystemRefused(_))
 }
 
-fn failure((requirement, memory): (usize, MemoryId), error: CreateError) -> SelectionError {
+fn failure(requirement: usize, memory: MemoryId, error: CreateError) -> SelectionError {
     match error {
         CreateError::Machine(InstanceError::OutOfMemory(full)) => SelectionError::Full(MappingFailure::OutOfMemory {
             requirement,

@@ -76,7 +76,7 @@ impl Spares {
         &self.0[memory.0 as usize]
     }
 
-    pub(crate) fn insert(&self, (memory, why): (MemoryId, Why), id: InstanceId, spare: Spare) {
+    pub(crate) fn insert(&self, memory: MemoryId, why: Why, id: InstanceId, spare: Spare) {
         self.lists(memory).lock().of(why).insert(id, spare);
     }
 
@@ -89,7 +89,8 @@ impl Spares {
     /// Takes the next instance off a list, in the order of their numbers.
     pub(crate) fn take_after(
         &self,
-        (memory, why): (MemoryId, Why),
+        memory: MemoryId,
+        why: Why,
         earlier: Option<InstanceId>,
     ) -> Option<(InstanceId, Spare)> {
         let mut lists = self.lists(memory).lock();

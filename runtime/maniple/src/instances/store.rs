@@ -16,7 +16,7 @@ use maniple_realm::{After, Class, Event, EventStatus, Fault, Realm, Spawn};
 use maniple_record as record;
 use maniple_region::{FieldMask, Forest, LogicalRegion, OperatorId, TreeId};
 
-use super::instance::{Backing, PhysicalInstance};
+use super::instance::{Backing, NewInstance, PhysicalInstance};
 use super::loads::Loads;
 use super::manner::Manner;
 use super::recordings::Recordings;
@@ -151,13 +151,13 @@ impl Store {
 
     /// Makes room in a memory, in all region states but those that are being worked on, by giving up instances of up to
     /// a rank. Whether there was one.
-    pub(crate) fn make_room(&self, (memory, rank): (MemoryId, i64)) -> bool {
-        self.give_up_one((memory, rank), None) || self.give_up_nameless()
+    pub(crate) fn make_room(&self, memory: MemoryId, rank: i64) -> bool {
+        self.give_up_one(memory, rank, None) || self.give_up_nameless()
     }
 
     /// The same for a caller that works on one of the states. Copies of lower rank go first.
     pub(crate) fn make_room_for(&self, memory: MemoryId, own: &mut RegionData) -> bool {
-        if self.give_up_one((memory, i64::MAX), Some(own)) {
+        if self.give_up_one(memory, i64::MAX, Some(own)) {
             return true;
         }
         // Handles are dropped without a word, so that all states are looked at, if there are many only as often as
@@ -179,13 +179,13 @@ impl Store {
     }
 
     /// Gives up one instance of up to a rank: one that holds nothing, or else a copy.
-    fn give_up_one(&self, (memory, most): (MemoryId, i64), mut own: Option<&mut RegionData>) -> bool {
+    fn give_up_one(&self, memory: MemoryId, most: i64, mut own: Option<&mut RegionData>) -> bool {
         let ranks = if self.has_ranks() { self.spares.ranks(memory) } else { BTreeSet::new() };
         let ranks = ranks.into_iter().filter(|rank| *rank < most).chain([most]);
         let searches = [(Why::Empty, i64::MAX)].into_iter().chain(ranks.map(|rank| (Why::Copies, rank)));
         searches.into_iter().any(|(why, rank)| {
             let mut last = None;
-            while let Some((id, spare)) = self.spares.take_after((memory, why), last) {
+            while let Some((id, spare)) = self.spares.take_after(memory, why, last) {
                 last = Some(id);
                 let Some(listed) = spare.instance.upgrade() else { continue };
                 let listed: Arc<dyn Any + Send + Sync> = listed;
@@ -250,47 +250,37 @@ impl Store {
 
     pub(crate) fn new_instance(
         &self,
-        storage: (Arc<Instance>, Event),
+        storage: Arc<Instance>,
+        ready: Event,
         region: LogicalRegion,
         fields: FieldMask,
         reduction: Option<OperatorId>,
     ) -> Arc<PhysicalInstance> {
-        self.backed_instance(storage, (region, fields), reduction, Backing::Own)
+        self.backed_instance(NewInstance { storage, ready, region, fields, reduction, backing: Backing::Own })
     }
 
     /// An instance in memory of the program's.
     pub(crate) fn attached_instance(
         &self,
         storage: Arc<Instance>,
-        (region, fields): (LogicalRegion, FieldMask),
+        region: LogicalRegion,
+        fields: FieldMask,
         backing: Backing,
     ) -> Arc<PhysicalInstance> {
-        self.backed_instance((storage, Event::NONE), (region, fields), None, backing)
+        let (ready, reduction) = (Event::NONE, None);
+        self.backed_instance(NewInstance { storage, ready, region, fields, reduction, backing })
     }
 
-    fn backed_instance(
-        &self,
-        storage: (Arc<Instance>, Event),
-        (region, fields): (LogicalRegion, FieldMask),
-        reduction: Option<OperatorId>,
-        backing: Backing,
-    ) -> Arc<PhysicalInstance> {
+    fn backed_instance(&self, made: NewInstance) -> Arc<PhysicalInstance> {
         let id = InstanceId(self.next_instance.fetch_add(1, Ordering::Relaxed));
         self.counters.instances.add(1);
-        let records = (self.realm.clone(), self.recorder.clone(), Arc::clone(&self.spares));
-        let instance = PhysicalInstance::new(
-            id,
-            records,
-            storage,
-            (region, fields),
-            (reduction, backing),
-            self.recordings.clone(),
-        );
+        let (realm, recorder, spares) = (self.realm.clone(), self.recorder.clone(), Arc::clone(&self.spares));
+        let instance = PhysicalInstance::new(id, realm, recorder, spares, self.recordings.clone(), made);
         if let Some(recorder) = &self.recorder {
             let known = record::Instance {
                 region: instance.region().clone(),
                 fields: instance.fields().clone(),
-                buffer: reduction,
+                buffer: instance.reduction(),
             };
             recorder.instance(id, known);
         }

@@ -57,7 +57,8 @@ impl InstanceTable {
         region: &LogicalRegion,
         fields: &mut FieldMask,
         memory: MemoryId,
-        (layout, reuse): (&LayoutConstraint, Reuse),
+        layout: &LayoutConstraint,
+        reuse: Reuse,
         mut may_take: impl FnMut(&PhysicalInstance) -> bool,
     ) -> Instances {
         let mut found = Instances::new();

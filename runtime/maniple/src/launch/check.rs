@@ -43,8 +43,13 @@ pub(crate) trait View {
     fn is_disjoint(&self, partition: &Partitioning) -> bool;
 }
 
-/// A view of points, and the deletions that precede the task that launches.
-type Seen<'a> = (&'a dyn View, &'a dyn Deletions);
+/// The knowledge with which a launch is checked.
+#[derive(Clone, Copy)]
+pub(crate) struct CheckContext<'a> {
+    pub(crate) view: &'a dyn View,
+    /// The deletions that precede the task that launches.
+    pub(crate) deletions: &'a dyn Deletions,
+}
 
 /// The knowledge of this node: of partitions that are not known as a whole, the pieces that points of this node use.
 pub(crate) struct Here;
@@ -89,9 +94,11 @@ impl View for Everywhere {
 pub(crate) fn check(
     operation: &str,
     bounds: &[Bound],
-    (domain, index_launch): (&AnyRect, bool),
-    (view, deletions): Seen<'_>,
+    domain: &AnyRect,
+    index_launch: bool,
+    context: CheckContext<'_>,
 ) -> Result<Sharing> {
+    let CheckContext { view, deletions } = context;
     let mut sharing = Sharing { shared: vec![false; bounds.len()], reduces_twice: vec![false; bounds.len()] };
     for (number, Bound { requirement, .. }) in bounds.iter().enumerate() {
         if !index_launch {
@@ -100,7 +107,7 @@ pub(crate) fn check(
         let meet = index_launch && domain.volume() > 1 && !points_apart(requirement, view);
         sharing.shared[number] = meet;
         if meet && requirement.privilege.interferes_with(requirement.privilege) {
-            check_points(operation, requirement, domain, (view, deletions))?;
+            check_points(operation, requirement, domain, context)?;
         } else {
             check_projection(requirement, domain, deletions)?;
         }
@@ -110,7 +117,7 @@ pub(crate) fn check(
                 continue;
             }
             if interfere {
-                check_pair(operation, (earlier, requirement), domain, (view, deletions))?;
+                check_pair(operation, earlier, requirement, domain, context)?;
             } else {
                 sharing.shared[number] = true;
                 sharing.reduces_twice[number] = true;
@@ -198,8 +205,8 @@ fn region_at(target: &Target, point: AnyPoint, domain: &AnyRect, deletions: &dyn
 
 /// Refuses a requirement with which points of the launch interfere. If they do, that is found at the first data that
 /// two of them use: it takes no more steps and no more memory than there are points, however many of them interfere.
-fn check_points(operation: &str, requirement: &Requirement, domain: &AnyRect, view: Seen<'_>) -> Result<()> {
-    let used = Used::by(requirement, domain, (view, true))?;
+fn check_points(operation: &str, requirement: &Requirement, domain: &AnyRect, context: CheckContext<'_>) -> Result<()> {
+    let used = Used::by(requirement, domain, context, true)?;
     let meet = used.twice.or_else(|| used.first_overlap(&used, |first, second| first < second));
     match meet {
         Some((first, second)) => Err(points_interfere(operation, requirement, first, second)),
@@ -208,8 +215,14 @@ fn check_points(operation: &str, requirement: &Requirement, domain: &AnyRect, vi
 }
 
 /// Refuses two requirements that interfere: within one point, or from point to point.
-fn check_pair(operation: &str, (a, b): (&Requirement, &Requirement), domain: &AnyRect, view: Seen<'_>) -> Result<()> {
-    let (used_a, used_b) = (Used::by(a, domain, (view, false))?, Used::by(b, domain, (view, false))?);
+fn check_pair(
+    operation: &str,
+    a: &Requirement,
+    b: &Requirement,
+    domain: &AnyRect,
+    context: CheckContext<'_>,
+) -> Result<()> {
+    let (used_a, used_b) = (Used::by(a, domain, context, false)?, Used::by(b, domain, context, false)?);
     let Some((point_a, point_b)) = used_a.first_overlap(&used_b, |_, _| true) else { return Ok(()) };
     if point_a != point_b {
         let writer = if a.privilege.changes_data() { a } else { b };
@@ -286,11 +299,8 @@ struct Used {
 impl Used {
     /// The data that the points use through a requirement; if `until_twice`, only up to the first data that two points
     /// use.
-    fn by(
-        requirement: &Requirement,
-        domain: &AnyRect,
-        ((view, deletions), until_twice): (Seen<'_>, bool),
-    ) -> Result<Self> {
+    fn by(requirement: &Requirement, domain: &AnyRect, context: CheckContext<'_>, until_twice: bool) -> Result<Self> {
+        let CheckContext { view, deletions } = context;
         let mut used = Self { pieces: Vec::new(), twice: None };
         if let Target::Region(region, None) = &requirement.target {
             let points = view.points(region.space()).filter(|points| !points.is_empty());

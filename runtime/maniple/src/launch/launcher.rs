@@ -272,9 +272,9 @@ impl TaskLauncher {
     /// Has the task wait for its parcels as for any results: for a launch that waits for results alone.
     pub(crate) fn wait_by_event(&mut self, realm: &Realm) {
         if let Some(parcels) = self.parcels.take() {
-            let (whole, complete) =
-                ((Origin::BuiltIn("parcel"), AnyRect::from(Rect::<1>::from(0..1))), parcels.complete(realm));
-            self.sources.push(Input::all(Results::from_afar(realm, whole, complete, Sources::new())));
+            let (origin, one) = (Origin::BuiltIn("parcel"), AnyRect::from(Rect::<1>::from(0..1)));
+            let complete = parcels.complete(realm);
+            self.sources.push(Input::all(Results::from_afar(realm, origin, one, complete, Sources::new())));
         }
     }
 

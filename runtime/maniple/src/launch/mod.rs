@@ -13,7 +13,7 @@ mod sites;
 mod strict;
 mod whole;
 
-pub(crate) use check::{Everywhere, Sharing, View, check, check_point};
+pub(crate) use check::{CheckContext, Everywhere, Sharing, View, check, check_point};
 pub(crate) use fill::{FillSite, Filling};
 pub(crate) use launcher::Described;
 pub use launcher::{Launch, TaskLauncher};

@@ -6,7 +6,7 @@ use maniple_realm::locks::Mutex;
 use maniple_region::{LogicalRegion, TreeId};
 use rustc_hash::FxHashMap;
 
-use super::check::{Everywhere, Here, View, check};
+use super::check::{CheckContext, Everywhere, Here, View, check};
 use super::site::{LaunchSite, Launching};
 use crate::context::{ContextState, Part, Renewed};
 use crate::instances::bound::Bound;
@@ -142,7 +142,8 @@ impl ContextState {
         let name = launching.launcher.definition().name();
         // Of a launch whose points here are a share, the whole was checked before.
         let view: &dyn View = if launching.share.is_some() { &Here } else { &Everywhere };
-        let sharing = check(name, &bounds, (&launching.domain, launching.index_launch), (view, self))?;
+        let sharing =
+            check(name, &bounds, &launching.domain, launching.index_launch, CheckContext { view, deletions: self })?;
         let site = Arc::new(LaunchSite::new(launching, bounds, sharing));
         sites.insert(&site);
         Ok(site)

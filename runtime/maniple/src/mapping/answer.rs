@@ -53,8 +53,8 @@ pub(crate) fn checked(mut mapping: TaskMapping, task: &TaskInfo<'_>, machine: &M
     }
     check_group(&mapping, machine).map_err(wrong)?;
     for (number, (requirement, info)) in mapping.requirements.iter_mut().zip(task.requirements).enumerate() {
-        check_requirement(requirement, info, is_leaf, (processor.id, machine))
-            .and_then(|()| variant.map_or(Ok(()), |variant| keep_layout(requirement, (number, info), variant)))
+        check_requirement(requirement, info, is_leaf, processor.id, machine)
+            .and_then(|()| variant.map_or(Ok(()), |variant| keep_layout(requirement, number, info, variant)))
             .map_err(|problem| wrong(format!("requirement {number}: {problem}")))?;
     }
     Ok(mapping)
@@ -97,7 +97,8 @@ pub(crate) fn takes_leaves(task: &TaskInfo<'_>, processor: ProcessorKind) -> boo
 /// wrong.
 fn keep_layout(
     mapping: &mut RequirementMapping,
-    (number, info): (usize, &RequirementInfo),
+    number: usize,
+    info: &RequirementInfo,
     variant: &VariantInfo,
 ) -> Result<(), String> {
     let RequirementMapping::Instance(choices) = mapping else { return Ok(()) };
@@ -156,7 +157,8 @@ pub(crate) fn check_requirement(
     mapping: &RequirementMapping,
     info: &RequirementInfo,
     is_leaf: bool,
-    (processor, machine): (ProcessorId, &Machine),
+    processor: ProcessorId,
+    machine: &Machine,
 ) -> Result<(), String> {
     match mapping {
         RequirementMapping::Virtual if is_leaf => Err("is virtual, but what uses it is a leaf".to_owned()),

@@ -108,7 +108,7 @@ impl PointMapping<'_> {
         for (number, choices) in choices.into_iter().enumerate() {
             for part in 0..self.bounds[number].parts.len() {
                 let mut selection = Selection::of((number, part));
-                let outcome = self.select(states, choices, &mut taken, (&mut selection, before));
+                let outcome = self.select(states, choices, &mut taken, &mut selection, before);
                 chosen.push(selection);
                 if let Err(error) = outcome {
                     self.give_up(states, &chosen);
@@ -128,23 +128,19 @@ impl PointMapping<'_> {
         states: &mut LockedStates<'_>,
         choices: &[InstanceChoice],
         taken: &mut Taken,
-        (selection, before): (&mut Selection, &mut Preparation),
+        selection: &mut Selection,
+        before: &mut Preparation,
     ) -> Result<(), SelectionError> {
         let (number, part) = selection.place;
         let (_, state) = &self.bounds[number].parts[part];
         let must_buffer = self.reduces_twice[number] && self.reduces_again(number);
-        let request = self.request(selection.place, taken, must_buffer);
-        states.of(state).select(self.store, &request, choices, (selection, before))?;
+        let request = self.request(number, part, taken, must_buffer);
+        states.of(state).select(self.store, &request, choices, selection, before)?;
         take(selection, taken);
         Ok(())
     }
 
-    fn request<'a>(
-        &'a self,
-        (number, part): (usize, usize),
-        taken: &'a [InstanceId],
-        must_buffer: bool,
-    ) -> Request<'a> {
+    fn request<'a>(&'a self, number: usize, part: usize, taken: &'a [InstanceId], must_buffer: bool) -> Request<'a> {
         Request {
             number,
             region: &self.regions[number],
@@ -173,14 +169,14 @@ impl PointMapping<'_> {
             let (number, part) = then.place;
             let (_, state) = &self.bounds[number].parts[part];
             // Those before were buffers.
-            let request = self.request(then.place, &taken, true);
-            if states.of(state).select_again(self.store, &request, (then, before)) {
+            let request = self.request(number, part, &taken, true);
+            if states.of(state).select_again(self.store, &request, then, before) {
                 take(then, &mut taken);
                 continue;
             }
             let choices = instance_choices(&earlier.mapping.requirements[number])?;
             let mut now = Selection::of(then.place);
-            let outcome = self.select(states, choices, &mut taken, (&mut now, before));
+            let outcome = self.select(states, choices, &mut taken, &mut now, before);
             if outcome.is_err() || !now.is_same(then) {
                 others.push((index, now));
             }
@@ -198,7 +194,7 @@ impl PointMapping<'_> {
         }
         let chosen = Chosen::Instances(chosen);
         let again = |(number, physical): (usize, &PhysicalRegion)| {
-            let (located, place) = (None, Placement::of((&self.bounds[number], number), &chosen));
+            let (located, place) = (None, Placement::of(&self.bounds[number], number, &chosen));
             PhysicalRegion { located, place, ..physical.clone() }
         };
         let physical = earlier.physical.iter().enumerate().map(again).collect();
@@ -252,18 +248,19 @@ impl PointMapping<'_> {
     pub(crate) fn prepare(
         &self,
         states: &mut LockedStates<'_>,
-        (chosen, places): (&Chosen, &mut Places),
+        chosen: &Chosen,
+        places: &mut Places,
         before: &mut Preparation,
     ) {
-        self.each_access(states, (chosen, places), |analysis, access, places| {
+        self.each_access(states, chosen, places, |analysis, access, places| {
             analysis.prepare(access, places, before);
             false
         });
     }
 
     /// Makes the operation, which ends with `event`, part of the history.
-    pub(crate) fn commit(&self, states: &mut LockedStates<'_>, (chosen, places): (&Chosen, &mut Places), event: Event) {
-        self.each_access(states, (chosen, places), |analysis, access, places| analysis.commit(access, places, event));
+    pub(crate) fn commit(&self, states: &mut LockedStates<'_>, chosen: &Chosen, places: &mut Places, event: Event) {
+        self.each_access(states, chosen, places, |analysis, access, places| analysis.commit(access, places, event));
     }
 
     /// Locates each access and visits it. Where copies were forgotten, so are the instances that nothing holds any
@@ -271,7 +268,8 @@ impl PointMapping<'_> {
     fn each_access(
         &self,
         states: &mut LockedStates<'_>,
-        (chosen, places): (&Chosen, &mut Places),
+        chosen: &Chosen,
+        places: &mut Places,
         mut visit: impl FnMut(&mut Analysis<'_, '_>, &Access<'_>, &[Place]) -> bool,
     ) {
         let Chosen::Instances(chosen) = chosen else { return };

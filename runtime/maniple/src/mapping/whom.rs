@@ -16,9 +16,3 @@ impl From<ProcessorId> for Whom {
         Self { processor, mapper: MapperNumber::USUAL }
     }
 }
-
-impl From<(ProcessorId, MapperNumber)> for Whom {
-    fn from((processor, mapper): (ProcessorId, MapperNumber)) -> Self {
-        Self { processor, mapper }
-    }
-}

@@ -103,7 +103,7 @@ impl Batch {
             }
         }
         if let Some(packet) = &packet {
-            self.migration.send(self.node, (packet, all), Box::new(Members(remotes)));
+            self.migration.send(self.node, packet, all, Box::new(Members(remotes)));
         }
         packet.is_some()
     }

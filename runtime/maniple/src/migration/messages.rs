@@ -126,7 +126,7 @@ impl Migration {
     }
 
     /// Sends tasks with their values. If nothing is received any more, they are refused at once.
-    pub(crate) fn send(&self, to: NodeId, (packet, values): (&TaskPacket, Vec<u8>), remote: Box<dyn Remote>) {
+    pub(crate) fn send(&self, to: NodeId, packet: &TaskPacket, values: Vec<u8>, remote: Box<dyn Remote>) {
         let sent = Sent::new(packet, remote);
         let with_data = sent.with_data;
         // Before the results can come.
@@ -136,7 +136,7 @@ impl Migration {
                 if let (true, Some(executor)) = (packet.is_slice(), self.executor()) {
                     executor.counters().slices_sent.add(1);
                 }
-                self.send_message(to, Message::Packet, number, (&encode(packet), values));
+                self.send_message(to, Message::Packet, number, &encode(packet), values);
             }
             Err(Sent { remote, tasks, .. }) => {
                 self.with_data.fetch_sub(with_data, Ordering::SeqCst);
@@ -156,7 +156,7 @@ impl Migration {
     }
 
     /// Sends values and what is said of them, which comes last, as the values may be many.
-    fn send_message(&self, to: NodeId, message: Message, number: u64, (said, mut payload): (&[u8], Vec<u8>)) {
+    fn send_message(&self, to: NodeId, message: Message, number: u64, said: &[u8], mut payload: Vec<u8>) {
         payload.extend_from_slice(said);
         self.network.send(to, message, &encode(&Header { number, encoded: said.len() }), payload);
     }
@@ -166,7 +166,8 @@ impl Migration {
         self: &Arc<Self>,
         from: NodeId,
         message: Message,
-        (header, payload): (&[u8], Bytes),
+        header: &[u8],
+        payload: Bytes,
     ) -> Option<()> {
         match message {
             Message::Steal => return self.receive_steal(from, &decode(&payload)?),
@@ -191,17 +192,12 @@ impl Migration {
         let (Header { number, encoded }, mut values) = (decode(header)?, payload);
         let said = values.split_off(values.len().checked_sub(encoded)?);
         match message {
-            Message::Packet => self.receive_packet((from, number), decode(&said)?, values),
-            _ => self.receive_results((from, number), decode_results(&said, values, &*self.network)?),
+            Message::Packet => self.receive_packet(from, number, decode(&said)?, values),
+            _ => self.receive_results(from, number, decode_results(&said, values, &*self.network)?),
         }
     }
 
-    fn receive_packet(
-        self: &Arc<Self>,
-        (from, number): (NodeId, u64),
-        packet: TaskPacket,
-        values: Bytes,
-    ) -> Option<()> {
+    fn receive_packet(self: &Arc<Self>, from: NodeId, number: u64, packet: TaskPacket, values: Bytes) -> Option<()> {
         let tasks = packet.tasks();
         // Of none there would be no results.
         (tasks > 0).then_some(())?;
@@ -213,7 +209,7 @@ impl Migration {
             // To answer is too late when this node has left.
             if !migration.in_flight.is_closed() {
                 let (results, values) = encode_results(results, &*migration.network);
-                migration.send_message(from, Message::Results, number, (&results, values));
+                migration.send_message(from, Message::Results, number, &results, values);
             }
         });
         let node = self.node.0;
@@ -229,7 +225,7 @@ impl Migration {
         Some(())
     }
 
-    fn receive_results(self: &Arc<Self>, (from, number): (NodeId, u64), results: Vec<TaskResult>) -> Option<()> {
+    fn receive_results(self: &Arc<Self>, from: NodeId, number: u64, results: Vec<TaskResult>) -> Option<()> {
         let Sent { remote, tasks, reason, with_data } = self.in_flight.remove(number)?;
         // One for each task, or some would never end.
         (results.len() == tasks).then_some(())?;
@@ -313,7 +309,7 @@ impl Migration {
         let Some(executor) = self.executor() else { return false };
         let given = self.thieves.give_first(|thief| executor.steal(id(thief), at_least));
         let Some((thief, (packet, remote))) = given else { return false };
-        self.send(id(thief), (&packet, Vec::new()), remote);
+        self.send(id(thief), &packet, Vec::new(), remote);
         true
     }
 

@@ -46,8 +46,10 @@ impl Share {
     pub(crate) fn give(
         &self,
         migration: &Arc<Migration>,
-        (points, unfinished): (AnyRect, usize),
-        (bytes, permits): (u64, impl Fn(NodeId, u64) -> bool),
+        points: AnyRect,
+        unfinished: usize,
+        bytes: u64,
+        permits: impl Fn(NodeId, u64) -> bool,
     ) -> Option<Route> {
         // Dropped after the lock: then its tasks leave.
         let mut _closed = None;

@@ -49,7 +49,7 @@ pub(crate) const ALWAYS: u64 = u64::MAX;
 impl Log {
     /// Notes a deletion. If nothing is in flight that was launched before, no task asks for what was deleted before
     /// that launch.
-    pub(crate) fn add(&self, name: Name, tombstone: Tombstone, (number, times): (u64, u32), nothing_in_flight: bool) {
+    pub(crate) fn add(&self, name: Name, tombstone: Tombstone, number: u64, times: u32, nothing_in_flight: bool) {
         let mut entries = self.entries.lock();
         if entries.by_name.len() >= entries.sweep_at {
             entries.by_name.retain(|_, entry| !entry.tombstone.is_forgotten());
@@ -91,7 +91,7 @@ impl Log {
         let other = std::mem::take(&mut other.entries.lock().by_name);
         for (name, Entry { tombstone, deletions }) in other.into_iter().filter(|((number, _), _)| *number >= first) {
             let times = deletions.iter().map(|(_, times)| *times).max().unwrap_or(0);
-            self.add(name, tombstone, (0, times), false);
+            self.add(name, tombstone, 0, times, false);
         }
     }
 }
@@ -134,7 +134,7 @@ mod tests {
         let (fields, log) = (maniple_region::Forest::new().field_space(1), Log::default());
         let name = (fields.id(), Some(FieldId(0)));
         let free = |turn: u64, nothing_in_flight| {
-            log.add(name, fields.mark_destroyed(), (2 * turn, turn as u32 + 1), nothing_in_flight);
+            log.add(name, fields.mark_destroyed(), 2 * turn, turn as u32 + 1, nothing_in_flight);
         };
         let kept = || log.entries.lock().by_name[&name].deletions.len();
         (0..1_000).for_each(|turn| free(turn, false));

@@ -127,7 +127,8 @@ impl Operation {
     pub(crate) fn new(
         scope: Arc<dyn Scope>,
         sequence: u64,
-        (completion, recorded): (UserEvent, Option<LaunchNumber>),
+        completion: UserEvent,
+        recorded: Option<LaunchNumber>,
         body: Arc<dyn Mappable>,
     ) -> Arc<Self> {
         Arc::new(Self {

@@ -31,7 +31,7 @@ impl Context {
         self.state.check_unattached(region.tree().id())?;
         // Where it is held mapped, nothing is given up.
         let is_put_aside = self.state.is_to_be_renewed(region) && self.give_up(&region.root_region()).is_ok();
-        self.state.note_deletion((region.tree().name_number(), None), (region.tree().mark_destroyed(), 1));
+        self.state.note_deletion((region.tree().name_number(), None), region.tree().mark_destroyed(), 1);
         match is_put_aside {
             true => self.state.put_aside(region),
             false => self.state.forget(region),
@@ -50,7 +50,7 @@ impl Context {
         self.state.core.check_process()?;
         self.state.core.forest().check_own(partition.parent())?;
         self.state.check_not_destroyed(partition.name_number(), partition)?;
-        self.state.note_deletion((partition.name_number(), None), (partition.mark_destroyed(), 1));
+        self.state.note_deletion((partition.name_number(), None), partition.mark_destroyed(), 1);
         self.state.renew_partition(partition);
         Ok(())
     }
@@ -64,7 +64,7 @@ impl Context {
         self.state.core.check_process()?;
         self.state.core.forest().check_own(space)?;
         self.state.check_not_destroyed(space.id().0, space)?;
-        self.state.note_deletion((space.id().0, None), (space.mark_destroyed()?, 1));
+        self.state.note_deletion((space.id().0, None), space.mark_destroyed()?, 1);
         Ok(())
     }
 
@@ -76,7 +76,7 @@ impl Context {
     pub fn destroy_field_space(&self, fields: &FieldSpace) -> Result<()> {
         self.state.core.check_process()?;
         fields.check_alive(&*self.state)?;
-        self.state.note_deletion((fields.id(), None), (fields.mark_destroyed(), 1));
+        self.state.note_deletion((fields.id(), None), fields.mark_destroyed(), 1);
         Ok(())
     }
 

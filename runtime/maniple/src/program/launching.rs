@@ -56,7 +56,7 @@ impl Context {
     }
 
     fn launch_ordinarily<T>(&self, launcher: TaskLauncher, launched: Provenance) -> Future<T> {
-        Future::new(self.submit_task(launcher, launched, (AnyRect::from(Rect::<1>::from(0..1)), false)), 0)
+        Future::new(self.submit_task(launcher, launched, AnyRect::from(Rect::<1>::from(0..1)), false), 0)
     }
 
     /// Launches a task once for each point of a domain. Returns at once; the points run side by side, at this place in
@@ -66,7 +66,7 @@ impl Context {
     /// that interfere with one another, or a projection that leaves its bound) gives futures that fail.
     #[track_caller]
     pub fn index_launch<T>(&self, domain: impl Into<Domain>, task: Launch<T>) -> FutureMap<T> {
-        FutureMap::new(self.submit_task(task.into_launcher(), self.here(), (domain.into().rect(), true)))
+        FutureMap::new(self.submit_task(task.into_launcher(), self.here(), domain.into().rect(), true))
     }
 
     /// Launches a task once for each point of a set, which need not be a rectangle: of tiles, those that are refined;
@@ -100,7 +100,7 @@ impl Context {
         let points = points.into();
         let domain = Domain::from(points.len()).rect();
         let launcher = task.into_launcher().over(points.clone());
-        let results = self.submit_task(launcher, self.here(), (domain, true));
+        let results = self.submit_task(launcher, self.here(), domain, true);
         results.are_over(Some(&points));
         FutureMap::new(results)
     }
@@ -123,7 +123,8 @@ impl Context {
         &self,
         mut launcher: TaskLauncher,
         launched: Provenance,
-        (domain, index_launch): (AnyRect, bool),
+        domain: AnyRect,
+        index_launch: bool,
     ) -> Arc<Results> {
         launcher.note_provenance(launched);
         launcher.check_points();
@@ -134,12 +135,12 @@ impl Context {
             return self.failed(launcher.definition(), domain, &error.launched_at(launcher.provenance()));
         }
         let Some(replica) = Replica::of(&self.state) else {
-            return self.submit_local(launcher, (domain, None, index_launch));
+            return self.submit_local(launcher, domain, None, index_launch);
         };
         let definition = Arc::clone(launcher.definition());
         let provenance = launcher.provenance().cloned();
         let refused = refused(&mut launcher, &domain, self);
-        let launched = refused.and_then(|()| replica.launch(self, launcher, (domain, index_launch)));
+        let launched = refused.and_then(|()| replica.launch(self, launcher, domain, index_launch));
         let place = |error: Error| error.launched_at(provenance.as_ref());
         launched.unwrap_or_else(|error| self.failed(&definition, domain, &place(error)))
     }

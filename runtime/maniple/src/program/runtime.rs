@@ -300,7 +300,7 @@ impl RuntimeBuilder {
             forget_spare();
         });
         let migration = node.as_deref().map(|node| Arc::clone(node.migration()));
-        let core = RuntimeCore::new(store, (names, seats), limits, migration);
+        let core = RuntimeCore::new(store, names, seats, limits, migration);
         let problems = profiler.filter(|_| !is_named).map(TellProblems);
         Ok(Runtime { started: Arc::new(Started { core, node, _problems: problems }) })
     }

@@ -9,7 +9,7 @@ use maniple_mapper::Tunable;
 use maniple_realm::fault::Unavailable;
 use maniple_record::Kind;
 
-use crate::context::{Context, ContextState, Owned, Slot};
+use crate::context::{Context, ContextState, Owned, Slot, TaskIdentity};
 use crate::core::RuntimeCore;
 use crate::core::block_on::block_on;
 use crate::instances::validity::Preconditions;
@@ -80,7 +80,7 @@ impl Context {
         let core = &self.state.core;
         core.check_process()?;
         let tunable = Tunable { name, arguments, task: self.task(), nodes: self.nodes() };
-        core.seat((self.state.processor, self.mapper)).tunable(&core.store, &tunable)
+        core.seat(self.state.whom(self.mapper)).tunable(&core.store, &tunable)
     }
 
     /// Runs a function as the top-level task of a runtime, on this thread.
@@ -113,8 +113,9 @@ impl TopLevel {
     /// Begins one, from which several threads launch or only the one that waits for it.
     pub(crate) fn begin(core: &Arc<RuntimeCore>, node: Option<&Arc<Node>>, is_shared: bool) -> Self {
         let recorded = core.store.record(None, &Preconditions::default(), || Kind::TopLevel);
-        let name = Origin::BuiltIn(TOP_LEVEL);
-        let mut state = ContextState::new(core, (name, None, recorded), core.first_processor(), 0, Vec::new());
+        let (task, processor) = (Origin::BuiltIn(TOP_LEVEL), core.first_processor());
+        let identity = TaskIdentity { task, point: None, recorded, processor, depth: 0 };
+        let mut state = ContextState::new(core, identity, Vec::new());
         if let Some(state) = Arc::get_mut(&mut state) {
             if let Some(node) = node {
                 state.parts.program = Slot::of(Arc::new(Replica::new(node, core.names_of_mappers())));
@@ -135,7 +136,7 @@ impl TopLevel {
     /// over when the program asks for something that others have.
     pub(crate) fn wait<T>(&self, future: impl Future<Output = Result<T>>, limit: Option<(Duration, T)>) -> Result<T> {
         let state = &self.context.state;
-        let wait = || block_on(&state.core, (TOP_LEVEL, state.is_shared), future, limit);
+        let wait = || block_on(&state.core, TOP_LEVEL, state.is_shared, future, limit);
         catch_unwind(AssertUnwindSafe(wait)).unwrap_or_else(|panic| match state.core.check_whole() {
             Err(over) if panic.is::<Unavailable>() => Err(over),
             _ => resume_unwind(panic),

@@ -160,7 +160,8 @@ impl Results {
     /// Results that come from other nodes, at least in part.
     pub(crate) fn from_afar(
         realm: &Realm,
-        (origin, domain): (Origin, AnyRect),
+        origin: Origin,
+        domain: AnyRect,
         completion: impl Into<Completion>,
         sources: Sources,
     ) -> Arc<Self> {

@@ -52,7 +52,8 @@ impl Results {
     /// a stage that is replayed.
     pub(crate) fn renew(
         &mut self,
-        (run, is_watched): (u64, bool),
+        run: u64,
+        is_watched: bool,
         stage: impl FnOnce() -> ReplayedStage,
         sources: &[Input],
     ) {
@@ -82,7 +83,7 @@ impl Results {
 
     /// Makes results that are not looked at any more those of another launch that several nodes share, of the same task
     /// over the same points. Gives back the others' results that are the sources, if these are looked at.
-    pub(crate) fn renew_shared(&mut self, (operation, local): (u64, Local)) -> Result<(), Local> {
+    pub(crate) fn renew_shared(&mut self, operation: u64, local: Local) -> Result<(), Local> {
         let Completion::Shared(shared) = &mut self.completion else { return Err(local) };
         let Some(shared) = Arc::get_mut(shared) else { return Err(local) };
         let mine = self.sources.get_mut();

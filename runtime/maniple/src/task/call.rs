@@ -132,7 +132,7 @@ impl<'a> LeafCall<'a> {
         field: FieldId,
     ) -> Result<Read<'a, T, D>> {
         let physical = self.readable(requirement, field)?;
-        Ok(Read::new(self.find_column::<T, T, D>(physical, (requirement, field))?))
+        Ok(Read::new(self.find_column::<T, T, D>(physical, requirement, field)?))
     }
 
     /// Reads a field of a requirement with the privilege `reads`, whatever the region's dimension: calls `visit` with
@@ -147,7 +147,7 @@ impl<'a> LeafCall<'a> {
         field: FieldId,
         visit: &mut dyn FnMut(&[i64], &[T]),
     ) -> Result<()> {
-        let (rows, mut copies) = (self.rows(requirement, (field, FieldType::of::<T>()))?, Vec::new());
+        let (rows, mut copies) = (self.rows(requirement, field, FieldType::of::<T>())?, Vec::new());
         rows.for_each(&mut |first, values| match values.as_slice() {
             Some(values) => visit(first, values),
             None => {
@@ -179,16 +179,16 @@ impl<'a> LeafCall<'a> {
         let instance = self.mapped(physical, requirement, field, ty)?;
         self.take(requirement, field)?;
         // SAFETY: as in `column_within`.
-        let rows = unsafe { RowsMut::new(instance, (field, ty), physical.space()) };
+        let rows = unsafe { RowsMut::new(instance, field, ty, physical.space()) };
         rows.ok_or_else(|| self.not_mapped(requirement, field))
     }
 
     /// As [`read`](Self::read), for code that knows the field's type at run time.
-    pub(crate) fn rows(&self, requirement: usize, (field, ty): (FieldId, FieldType)) -> Result<Rows<'a>> {
+    pub(crate) fn rows(&self, requirement: usize, field: FieldId, ty: FieldType) -> Result<Rows<'a>> {
         let physical = self.readable(requirement, field)?;
         let instance = self.mapped(physical, requirement, field, ty)?;
         // SAFETY: as in `column_within`.
-        unsafe { Rows::new(instance, (field, ty), physical.space()) }.ok_or_else(|| self.not_mapped(requirement, field))
+        unsafe { Rows::new(instance, field, ty, physical.space()) }.ok_or_else(|| self.not_mapped(requirement, field))
     }
 
     /// A requirement with the privilege `reads`.
@@ -236,7 +236,7 @@ impl<'a> LeafCall<'a> {
     ) -> Result<Write<'a, T, D>> {
         let physical = self.writable(requirement, field)?;
         self.take(requirement, field)?;
-        Ok(Write::new(self.find_column::<T, T, D>(physical, (requirement, field))?))
+        Ok(Write::new(self.find_column::<T, T, D>(physical, requirement, field)?))
     }
 
     /// Reads and writes a field of a requirement with the privilege `writes` or `discards`, with room for so many
@@ -262,7 +262,7 @@ impl<'a> LeafCall<'a> {
         let own: &IndexSpace<D> = physical.space().typed().map_err(|error| denied(error.to_string()))?;
         let space = padded.typed().map_err(|error| denied(error.to_string()))?;
         self.take(requirement, field)?;
-        let column = self.column_within::<T, T, D>(physical, (requirement, field), space)?;
+        let column = self.column_within::<T, T, D>(physical, requirement, field, space)?;
         // SAFETY: the instance has room for these points, in which no values of others lie: it is for this very region,
         // which only this call uses now, and the field is taken.
         unsafe { column.begin_around(&own.bounds()) };
@@ -310,8 +310,8 @@ impl<'a> LeafCall<'a> {
         }
         self.take(requirement, field)?;
         match physical.is_buffered(field) {
-            true => Ok(Reduce::into_buffer(self.find_column::<T, Op::Rhs, D>(physical, (requirement, field))?)),
-            false => Ok(Reduce::in_place(self.find_column::<T, T, D>(physical, (requirement, field))?)),
+            true => Ok(Reduce::into_buffer(self.find_column::<T, Op::Rhs, D>(physical, requirement, field)?)),
+            false => Ok(Reduce::in_place(self.find_column::<T, T, D>(physical, requirement, field)?)),
         }
     }
 
@@ -455,10 +455,11 @@ impl<'a> LeafCall<'a> {
     fn find_column<T: FieldValue, Stored, const D: usize>(
         &self,
         physical: &'a PhysicalRegion,
-        (requirement, field): (usize, FieldId),
+        requirement: usize,
+        field: FieldId,
     ) -> Result<Column<'a, Stored, D>> {
         let space = physical.space().typed().map_err(|error| self.denied(requirement, field, error.to_string()))?;
-        self.column_within::<T, Stored, D>(physical, (requirement, field), space)
+        self.column_within::<T, Stored, D>(physical, requirement, field, space)
     }
 
     /// The same for these points: the region's, and others of which the caller knows that the instance has room for
@@ -466,7 +467,8 @@ impl<'a> LeafCall<'a> {
     fn column_within<T: FieldValue, Stored, const D: usize>(
         &self,
         physical: &'a PhysicalRegion,
-        (requirement, field): (usize, FieldId),
+        requirement: usize,
+        field: FieldId,
         space: &'a IndexSpace<D>,
     ) -> Result<Column<'a, Stored, D>> {
         let instance = self.mapped(physical, requirement, field, FieldType::of::<T>())?;

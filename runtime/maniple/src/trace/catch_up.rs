@@ -34,7 +34,8 @@ impl Template {
     pub(super) fn catch_up(
         &self,
         context: &Arc<ContextState>,
-        (run, steps): (u64, usize),
+        run: u64,
+        steps: usize,
         sequence: u64,
         faults: &Faults,
         numbers: Option<&[FillNumbers]>,
@@ -69,7 +70,7 @@ impl Stage {
             let ends = Ends::new(point.transfers.iter().map(|&node| end(node)).collect());
             let placed = PointMapping {
                 store: &core.store,
-                seat: core.seat((context.processor, self.site.mapper)),
+                seat: core.seat(context.whom(self.site.mapper)),
                 bounds: &self.site.bounds,
                 regions: Regions::Mapped(&point.mapped.physical),
                 order: (sequence, index as u64),
@@ -82,8 +83,8 @@ impl Stage {
             let MappedPoint { chosen, places, .. } = &*point.mapped;
             let (mut known, mut found) = (places.as_ref().map(KnownPlaces::take), Places::new());
             let found = known.as_deref_mut().unwrap_or(&mut found);
-            placed.prepare(&mut states, (chosen, found), &mut Preparation::together());
-            placed.commit(&mut states, (chosen, found), end(point.task));
+            placed.prepare(&mut states, chosen, found, &mut Preparation::together());
+            placed.commit(&mut states, chosen, found, end(point.task));
             if let (Some(places), Some(known)) = (places, known) {
                 places.put_back(known);
             }

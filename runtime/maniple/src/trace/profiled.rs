@@ -92,7 +92,7 @@ impl Profiled {
 
     /// The gate of a stage is opened after these.
     #[cold]
-    pub(super) fn opens_after(&self, (run, stage): (u64, usize), earlier: &[OperationId]) {
+    pub(super) fn opens_after(&self, run: u64, stage: usize, earlier: &[OperationId]) {
         for node in self.stages[stage].clone() {
             self.profiler.came_after(self.operation(run, node), earlier.iter().copied());
         }

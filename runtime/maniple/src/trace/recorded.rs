@@ -82,7 +82,7 @@ impl Recorded {
             let filled = Kind::FillRegion { place, region: requirement.target.bound(), fields: fields.clone() };
             let operation = self.recorder.push(filled, vec![self.recorder.issued_after(self.task)]);
             self.recorder.mark_replayed(operation);
-            runs.values.give((number, part), operation);
+            runs.values.give(number, part, operation);
         }
     }
 
@@ -96,7 +96,8 @@ impl Recorded {
     /// A launch is about to be replayed.
     pub(super) fn launch(
         &self,
-        (template, stage): (&Template, usize),
+        template: &Template,
+        stage: usize,
         launched: Option<&Provenance>,
         completion: Event,
     ) -> LaunchNumber {
@@ -105,7 +106,7 @@ impl Recorded {
 
     /// A stage of the current run is about to be opened, when these results are there; the next run's first stage,
     /// after the last.
-    pub(super) fn stage(&self, template: &Template, stage: usize, (launch, sources): (LaunchNumber, &[Input])) {
+    pub(super) fn stage(&self, template: &Template, stage: usize, launch: LaunchNumber, sources: &[Input]) {
         let Some(OnRecord { nodes, .. }) = &template.on_record else { return };
         let results = self.recorder.numbers_of(sources.iter().map(Input::end));
         let runs = &mut *self.runs.lock();

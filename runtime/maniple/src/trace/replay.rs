@@ -103,7 +103,8 @@ impl Replay {
     pub(super) fn start(
         context: &Arc<ContextState>,
         template: &Arc<Template>,
-        (fence, wake): (Option<LaunchNumber>, Box<dyn Wake>),
+        fence: Option<LaunchNumber>,
+        wake: Box<dyn Wake>,
     ) -> (Arc<Self>, Arc<GraphRuns>) {
         let stages = template.stages.len();
         let depth = (LAUNCHES_AHEAD.min(context.window) / stages.max(1)).max(4).next_power_of_two();
@@ -179,7 +180,7 @@ impl Replay {
         let results = match launched {
             Some(old) => {
                 match Arc::get_mut(&mut old.results) {
-                    Some(results) => results.renew((run, is_watched), replayed, launcher.sources()),
+                    Some(results) => results.renew(run, is_watched, replayed, launcher.sources()),
                     None => old.results = new(),
                 }
                 (old.promised, old.takes_per_point) = (None, takes_per_point);
@@ -201,10 +202,10 @@ impl Replay {
         }
         let number = self.recorded.as_ref().map(|recorded| {
             results.recorded_by(self.context.core.store.recorder.as_ref());
-            recorded.launch((&self.template, stage), launcher.provenance(), results.completion())
+            recorded.launch(&self.template, stage, launcher.provenance(), results.completion())
         });
-        self.prepare_stage((run, stage), (launcher.sources(), number));
-        let gate = Gate::new(runs, (run, stage as u32), is_watched);
+        self.prepare_stage(run, stage, launcher.sources(), number);
+        let gate = Gate::new(runs, run, stage as u32, is_watched);
         match launcher.take_parcels() {
             Some(parcels) => self.open_with_parcels(&gate, &parcels),
             None => self.open(&gate, launcher.sources(), &results),
@@ -241,7 +242,7 @@ impl Replay {
         let launched = match launched {
             Some(old) => {
                 match Arc::get_mut(&mut old.results) {
-                    Some(results) => results.renew((run, is_watched), replayed, &[]),
+                    Some(results) => results.renew(run, is_watched, replayed, &[]),
                     None => old.results = new(),
                 }
                 (old.promised, old.takes_per_point) = (None, false);
@@ -254,8 +255,8 @@ impl Replay {
         };
         let parcels = complete(&mut launched.arguments);
         slot.arguments.store(launched.arguments.address().cast_mut(), Ordering::Relaxed);
-        self.prepare_stage((run, stage), (&[], None));
-        let gate = Gate::new(runs, (run, stage as u32), is_watched);
+        self.prepare_stage(run, stage, &[], None);
+        let gate = Gate::new(runs, run, stage as u32, is_watched);
         match parcels {
             Some(parcels) => self.open_with_parcels(&gate, &parcels),
             None => gate.open(),
@@ -296,15 +297,15 @@ impl Replay {
         let launched = Launched { arguments, results: Arc::clone(&results), promised, takes_per_point, launched };
         // SAFETY: as in `launch`.
         unsafe { *self.slot(run, stage).launched.get() = Some(launched) };
-        self.prepare_stage((run, stage), (&sources, staged.recorded));
-        self.open(&Gate::new(runs, (run, stage as u32), true), &sources, &results);
+        self.prepare_stage(run, stage, &sources, staged.recorded);
+        self.open(&Gate::new(runs, run, stage as u32, true), &sources, &results);
     }
 
     /// A stage is about to be opened, when these results are there.
-    fn prepare_stage(&self, (run, stage): (u64, usize), (sources, number): (&[Input], Option<LaunchNumber>)) {
+    fn prepare_stage(&self, run: u64, stage: usize, sources: &[Input], number: Option<LaunchNumber>) {
         self.slot(run, stage).has_failed.store(false, Ordering::Relaxed);
         if let (Some(recorded), Some(number)) = (&self.recorded, number) {
-            recorded.stage(&self.template, stage, (number, sources));
+            recorded.stage(&self.template, stage, number, sources);
         }
         if stage == 0 {
             self.outstanding.fetch_add(1, Ordering::Relaxed);
@@ -318,7 +319,7 @@ impl Replay {
     fn open_with_parcels(&self, gate: &Gate<'_>, parcels: &ParcelFuture) {
         if let Some(profiled) = &self.profiled {
             let (run, stage) = gate.place();
-            profiled.opens_after((run, stage as usize), &[parcels.all_arrived()]);
+            profiled.opens_after(run, stage as usize, &[parcels.all_arrived()]);
         }
         parcels.open(gate, self.context.core.realm());
     }
@@ -345,14 +346,14 @@ impl Replay {
             results.iter().for_each(|results| results.inputs_are_there());
             return gate.open();
         }
-        let (runs, place, is_watched) = (Arc::clone(gate.runs()), gate.place(), gate.is_watched());
+        let (runs, (run, stage), is_watched) = (Arc::clone(gate.runs()), gate.place(), gate.is_watched());
         if let Some(profiled) = &self.profiled {
             let all = waiting.iter().chain(&follows);
             let waiting: SmallVec<[OperationId; 4]> = all.map(|&event| event.into()).collect();
-            profiled.opens_after((place.0, place.1 as usize), &waiting);
+            profiled.opens_after(run, stage as usize, &waiting);
         }
         realm.when(After { needs: &waiting, follows: &follows }, move |outcome| {
-            let gate = Gate::new(&runs, place, is_watched);
+            let gate = Gate::new(&runs, run, stage, is_watched);
             match outcome {
                 Ok(()) => {
                     // Before the launch can end, which leaves the memory to another.
@@ -464,7 +465,7 @@ impl Replay {
             let (processor, point, ended) = (context.processor(), task.point, core.now_ns());
             let profile = TaskProfile { processor, point, started, ended, finished: ended };
             let mapper = self.template.stages[task.stage as usize].site.mapper;
-            self.context.report((mapper, name), &profile);
+            self.context.report(mapper, name, &profile);
         }
         let error = match (ended, failure) {
             (Ok(()), None) => {
@@ -474,9 +475,9 @@ impl Replay {
                 return Ok(());
             }
             (Ok(()), Some(error)) => error,
-            (Err(fault), _) => Error::of_fault_in(&fault, (name, shown()), launched.launched.as_ref()),
+            (Err(fault), _) => Error::of_fault_in(&fault, name, shown(), launched.launched.as_ref()),
         };
-        let error = error.of_task((name, shown()), launched.launched.as_ref());
+        let error = error.of_task(name, shown(), launched.launched.as_ref());
         self.fail(run, task, error.clone());
         Err(error.into())
     }

@@ -18,9 +18,11 @@ impl Context {
     pub(crate) fn submit_local(
         &self,
         mut launcher: TaskLauncher,
-        of: (AnyRect, Option<AnyRect>, bool),
+        domain: AnyRect,
+        share: Option<AnyRect>,
+        index_launch: bool,
     ) -> Arc<Results> {
-        let results = self.submit_lent(&mut launcher, of, None);
+        let results = self.submit_lent(&mut launcher, domain, share, index_launch, None);
         launcher.recycle();
         results
     }
@@ -30,7 +32,9 @@ impl Context {
     pub(crate) fn submit_lent(
         &self,
         launcher: &mut TaskLauncher,
-        (domain, share, index_launch): (AnyRect, Option<AnyRect>, bool),
+        domain: AnyRect,
+        share: Option<AnyRect>,
+        index_launch: bool,
         part: Option<Part>,
     ) -> Arc<Results> {
         let state: &Arc<ContextState> = &self.state;
@@ -86,7 +90,7 @@ impl Context {
             let (origin, sources) = (Origin::of(&site.definition), task.sources.clone());
             let new = Results::new(realm, origin, site.points, completion, sources);
             results = Some(Arc::clone(&new));
-            TaskState::new(state, task, (submission, &new), None)
+            TaskState::new(state, task, submission, &new, None)
         })?;
         let results = results.expect("the operation was made");
         results.produced_by(&operation);

@@ -235,7 +235,7 @@ fn edges_between_runs(tape: &Tape) -> (Vec<Vec<Edge>>, FxHashMap<u32, Vec<u32>>)
     let locked: Vec<_> = tape.states.iter().map(|state| state.lock()).collect();
     let slots = tape.slots.iter().zip(0..);
     let stands_for: Vec<_> =
-        slots.map(|(&slot, number)| after_a_run(tape, (slot, number), |state| &locked[state])).collect();
+        slots.map(|(&slot, number)| after_a_run(tape, slot, number, |state| &locked[state])).collect();
     let mut changers: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     let nodes = tape.nodes.iter().enumerate().map(|(number, node)| {
         let mut edges: Vec<Edge> = Vec::new();
@@ -280,7 +280,7 @@ impl Standing {
 }
 
 /// Finds the nodes that stand in a slot at the end of a run.
-fn after_a_run<'a>(tape: &'a Tape, (slot, number): (Slot, u32), data: impl Fn(usize) -> &'a RegionData) -> Standing {
+fn after_a_run<'a>(tape: &'a Tape, slot: Slot, number: u32, data: impl Fn(usize) -> &'a RegionData) -> Standing {
     match slot {
         Slot::Use { entry, instance, role } => {
             let set = tape.entries[entry].find(data(tape.entries[entry].state));

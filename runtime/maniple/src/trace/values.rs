@@ -82,7 +82,7 @@ impl Values {
     }
 
     /// A part of a fill has given a value.
-    pub(super) fn give(&mut self, (fill, part): (usize, usize), number: OperationNumber) {
+    pub(super) fn give(&mut self, fill: usize, part: usize, number: OperationNumber) {
         self.given[fill][part] = Some(number);
     }
 

@@ -147,12 +147,12 @@ fn an_array_is_made_that_numpy_would_have_stored_and_not_before_it_is_whole() {
                 match pieces {
                     false => {
                         let file = cx.attach_file(&copy, Cell::value, created())?;
-                        cx.copy((&grid, Cell::value), (&copy, Cell::value));
+                        cx.copy(grid.field(Cell::value), copy.field(Cell::value));
                         cx.detach_file(file)?.await?;
                     }
                     true => {
                         let file = cx.attach_file_pieces(&copied, Cell::value, created())?;
-                        cx.copy((&grid, Cell::value), (&copy, Cell::value));
+                        cx.copy(grid.field(Cell::value), copy.field(Cell::value));
                         cx.detach_file_pieces(file).await?;
                     }
                 }

@@ -157,7 +157,8 @@ impl Mapper for ByTag {
         &mut self,
         task: &TaskInfo<'_>,
         _: usize,
-        _: (ProcessorId, usize),
+        _: ProcessorId,
+        _: usize,
         _: &dyn MappingContext,
     ) -> RequirementMapping {
         InstanceChoice::in_memory(MemoryId(task.tag as u32)).into()
@@ -320,9 +321,9 @@ impl Drop for Counted {
 /// Attaches eight values of one that are owned by something that counts when it is dropped.
 fn attach_counted(cx: &Context, cells: &Region<Cell>, drops: &Arc<AtomicUsize>) -> Result<Attached<Counted>> {
     let mut owner = Counted(Arc::clone(drops), vec![1; 8]);
-    let values = (NonNull::from(owner.1.as_mut_slice()).cast::<i64>(), owner.1.len());
+    let (base, length) = (NonNull::from(owner.1.as_mut_slice()).cast::<i64>(), owner.1.len());
     // SAFETY: the values are the owner's, which does nothing with them.
-    unsafe { cx.attach_raw(cells, Cell::value, values, owner) }
+    unsafe { cx.attach_raw(cells, Cell::value, base, length, owner) }
 }
 
 #[test]
@@ -411,7 +412,7 @@ fn memory_that_does_not_fit_is_refused_and_says_what_would() {
         let mut bytes = vec![0_i64; 6];
         let odd = NonNull::from(bytes.as_mut_slice()).cast::<u8>().map_addr(|address| address.saturating_add(3));
         // SAFETY: it is refused.
-        let odd = unsafe { cx.attach_raw(&cells, Cell::value, (odd.cast(), 4), bytes) };
+        let odd = unsafe { cx.attach_raw(&cells, Cell::value, odd.cast(), 4, bytes) };
         assert!(matches!(attachment(odd.unwrap_err()), AttachmentError::Misaligned { align: 8, .. }));
         let wrong = cx.attach_vec(&cells, Field::<Cell, u32>::new(Cell::value.id()), vec![0; 4]);
         assert!(matches!(wrong, Err(Error::Launch { .. })), "{wrong:?}");
@@ -440,16 +441,16 @@ fn what_is_attached_is_not_attached_again() {
         assert_eq!(cx.detach(other)?.await?, [10; 8]);
 
         let mut bytes = vec![5_i64; 8];
-        let values = (NonNull::from(bytes.as_mut_slice()).cast::<i64>(), 8);
+        let base = NonNull::from(bytes.as_mut_slice()).cast::<i64>();
         // SAFETY: the second is refused.
         let (one, two) = unsafe {
-            let one = cx.attach_raw(&cells, Cell::value, values, bytes)?;
-            (one, cx.attach_raw(&cells, Cell::other, (values.0.add(7), 1), ()))
+            let one = cx.attach_raw(&cells, Cell::value, base, 8, bytes)?;
+            (one, cx.attach_raw(&cells, Cell::other, base.add(7), 1, ()))
         };
         let taken = attachment(two.map(|_| ()).unwrap_err());
         assert!(matches!(taken, AttachmentError::TooShort { .. } | AttachmentError::MemoryInUse { .. }), "{taken}");
         // SAFETY: it is refused.
-        let two = unsafe { cx.attach_raw(&cells.part(Rect::from(0..1))?, Cell::other, (values.0.add(7), 1), ()) };
+        let two = unsafe { cx.attach_raw(&cells.part(Rect::from(0..1))?, Cell::other, base.add(7), 1, ()) };
         let taken = attachment(two.map(|_| ()).unwrap_err());
         assert!(matches!(taken, AttachmentError::MemoryInUse { .. }), "{taken}");
         assert_eq!(cx.detach(one)?.await?, [5; 8]);
@@ -558,7 +559,8 @@ impl Mapper for Either {
         &mut self,
         task: &TaskInfo<'_>,
         _: usize,
-        _: (ProcessorId, usize),
+        _: ProcessorId,
+        _: usize,
         _: &dyn MappingContext,
     ) -> RequirementMapping {
         match self.is_virtual && task.name == "attach_and_leave" {

@@ -37,7 +37,8 @@ impl Mapper for Where {
         &mut self,
         _: &TaskInfo<'_>,
         requirement: usize,
-        (processor, _): (ProcessorId, usize),
+        processor: ProcessorId,
+        _: usize,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
         let memory = context.machine().memories_visible_from(processor)[0].memory;
@@ -86,13 +87,13 @@ fn contributions_are_the_same_in_place_and_in_buffers_and_at_no_points() {
                 cx.fill(&cells, Cell::mass, 2.0)?;
                 cx.fill(&cells, Cell::weight, 3.0)?;
                 for _ in 0..5 {
-                    cx.contribute(Sum, (&cells, Cell::mass), (&cells, Cell::weight));
+                    cx.contribute(Sum, cells.field(Cell::mass), cells.field(Cell::weight));
                 }
-                cx.contribute(Max, (&cells, Cell::weight), (&cells, Cell::mass));
-                cx.contribute(Sum, (&none, Cell::mass), (&none, Cell::mass)).await?;
+                cx.contribute(Max, cells.field(Cell::weight), cells.field(Cell::mass));
+                cx.contribute(Sum, none.field(Cell::mass), none.field(Cell::mass)).await?;
                 assert_eq!(cx.map_read(&cells, Cell::weight).await?.to_vec(), [13.0; 10]);
                 assert_eq!(cx.map_read(&cells, Cell::mass).await?.to_vec(), [13.0; 10]);
-                let lacking = cx.contribute(Sum, (&none, Cell::mass), (&cells, Cell::mass)).await.unwrap_err();
+                let lacking = cx.contribute(Sum, none.field(Cell::mass), cells.field(Cell::mass)).await.unwrap_err();
                 assert!(lacking.to_string().contains("has no row (0)"), "{lacking}");
                 Ok(())
             })
@@ -108,7 +109,7 @@ fn places_and_complex_numbers_are_field_values_like_others() {
             let cells = cx.region::<Cell>(10)?;
             let pieces = cells.partition(4).equal()?;
             cx.fill(&cells, Cell::least, Located { value: 5.0, at: 3 })?;
-            cx.contribute(ArgMin, (&cells, Cell::least), (&cx.region_like::<Cell, _, 1>(&cells)?, Cell::least));
+            cx.contribute(ArgMin, cells.field(Cell::least), cx.region_like::<Cell, _, 1>(&cells)?.field(Cell::least));
             cx.index_launch(4, fill_signal(&pieces));
             let sum = cx.index_launch(4, sum_signal(&pieces)).reduce(Sum).await?;
             Ok((cx.map_read(&cells, Cell::least).await?[3], sum))

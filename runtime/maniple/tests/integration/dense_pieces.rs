@@ -208,7 +208,8 @@ impl Mapper for Wide {
         &mut self,
         _: &TaskInfo<'_>,
         _: usize,
-        (processor, _): (ProcessorId, usize),
+        processor: ProcessorId,
+        _: usize,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
         self.choice(processor, context.machine())

@@ -62,7 +62,8 @@ impl Mapper for Arranges {
         &mut self,
         _: &TaskInfo<'_>,
         _: usize,
-        (processor, _): (ProcessorId, usize),
+        processor: ProcessorId,
+        _: usize,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
         let memory = context.machine().memories_visible_from(processor)[0].memory;

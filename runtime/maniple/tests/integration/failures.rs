@@ -45,7 +45,8 @@ impl Mapper for Copies {
         &mut self,
         task: &TaskInfo<'_>,
         _: usize,
-        (processor, _): (ProcessorId, usize),
+        processor: ProcessorId,
+        _: usize,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
         let memory = context.machine().memories_visible_from(processor)[0].memory;

@@ -35,7 +35,8 @@ impl Mapper for SmallFirst {
         &mut self,
         _: &TaskInfo<'_>,
         _: usize,
-        (processor, _): (ProcessorId, usize),
+        processor: ProcessorId,
+        _: usize,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
         let memories = context.machine().memories_visible_from(processor);

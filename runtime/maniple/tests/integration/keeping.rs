@@ -52,7 +52,8 @@ impl Mapper for Near {
         &mut self,
         task: &TaskInfo<'_>,
         _: usize,
-        _: (ProcessorId, usize),
+        _: ProcessorId,
+        _: usize,
         _: &dyn MappingContext,
     ) -> RequirementMapping {
         match task.name {
@@ -141,10 +142,11 @@ fn values_that_no_other_instance_holds_are_kept_in_any_case() {
             &mut self,
             task: &TaskInfo<'_>,
             requirement: usize,
-            place: (ProcessorId, usize),
+            processor: ProcessorId,
+            variant: usize,
             context: &dyn MappingContext,
         ) -> RequirementMapping {
-            let mut mapping = DefaultMapper::new().map_requirement(task, requirement, place, context);
+            let mut mapping = DefaultMapper::new().map_requirement(task, requirement, processor, variant, context);
             if let RequirementMapping::Instance(choices) = &mut mapping {
                 choices.iter_mut().for_each(|choice| choice.keep = Keep::WhileUsed);
             }
@@ -194,7 +196,8 @@ fn copies_of_a_higher_rank_stay_however_many_there_are() {
             &mut self,
             task: &TaskInfo<'_>,
             _: usize,
-            _: (ProcessorId, usize),
+            _: ProcessorId,
+            _: usize,
             _: &dyn MappingContext,
         ) -> RequirementMapping {
             match task.name {

@@ -36,7 +36,8 @@ impl Mapper for Chooses {
         &mut self,
         _: &TaskInfo<'_>,
         _: usize,
-        (processor, _): (ProcessorId, usize),
+        processor: ProcessorId,
+        _: usize,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
         self.choice(processor, context.machine())

@@ -141,7 +141,7 @@ fn a_failure_that_a_partition_has_shown_is_seen() {
         cx.launch(paint(&cells));
         assert!(cx.partition_by_field(&cells, Colored::color, 3).await.is_err());
         let others = cx.region::<Colored>(10)?;
-        assert!(cx.copy((&cells, Colored::color), (&others, Colored::color)).await.is_err());
+        assert!(cx.copy(cells.field(Colored::color), others.field(Colored::color)).await.is_err());
         Ok(())
     });
     outcome.unwrap();

@@ -18,9 +18,9 @@ const STEPS: usize = 60;
 fn step(cx: &Context, cells: &Region<Cell>, number: usize) -> Result<[FieldId; 2]> {
     let one: LocalField<Cell, i64> = cx.local_field(cells, "temporary")?;
     let other: LocalField<Cell, i64> = cx.local_field(cells, "temporary")?;
-    cx.copy((cells, Cell::value), (cells, *one));
-    cx.copy((cells, *one), (cells, *other));
-    cx.contribute(Sum, (cells, *other), (cells, Cell::value));
+    cx.copy(cells.field(Cell::value), cells.field(*one));
+    cx.copy(cells.field(*one), cells.field(*other));
+    cx.contribute(Sum, cells.field(*other), cells.field(Cell::value));
     let ids = [one.id(), other.id()];
     // In one order or the other.
     if number.is_multiple_of(2) {
@@ -187,7 +187,7 @@ fn local_fields_of_ever_other_names_are_freed() {
         let cells = cx.region::<Cell>(4)?;
         for number in 0..2_000_i64 {
             let field: LocalField<Cell, i64> = cx.local_field(&cells, &format!("temporary {number}"))?;
-            cx.contribute(Sum, (&cells, *field), (&cells, Cell::value));
+            cx.contribute(Sum, cells.field(*field), cells.field(Cell::value));
             cx.fill(&cells, *field, 1_000_000)?;
         }
         assert!(cells.logical().fields().fields().len() < 100);

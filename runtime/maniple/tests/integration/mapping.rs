@@ -52,7 +52,8 @@ impl Mapper for Together {
         &mut self,
         task: &TaskInfo<'_>,
         _: usize,
-        (processor, _): (ProcessorId, usize),
+        processor: ProcessorId,
+        _: usize,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
         let mut choice = InstanceChoice::in_memory(context.machine().memories_visible_from(processor)[0].memory);

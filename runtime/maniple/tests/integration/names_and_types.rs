@@ -83,7 +83,7 @@ fn a_field_is_filled_and_copied_as_the_type_that_it_holds() {
         assert!(matches!(cx.fill_field(&flags, FieldId(0), 7_u8), Err(Error::Launch { .. })));
         assert!(matches!(cx.fill(&flags, as_byte, 7), Err(Error::Launch { .. })));
         cx.fill(&flags, Flag::byte, 7)?;
-        assert!(matches!(cx.copy((&flags, Flag::byte), (&flags, as_byte)).await, Err(Error::Launch { .. })));
+        assert!(matches!(cx.copy(flags.field(Flag::byte), flags.field(as_byte)).await, Err(Error::Launch { .. })));
         let mapping = cx.map_read(&flags, Flag::flag).await?;
         let any = (0..8).any(|point| mapping.values()[point]);
         drop(mapping);

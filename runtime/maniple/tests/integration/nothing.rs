@@ -93,8 +93,8 @@ fn launches_fills_copies_and_mappings_take_regions_without_rows() {
             cx.index_launch(0, change(&blocks)).await?;
             cx.index_launch(5, add(&none)).await?;
         }
-        cx.copy((&none, Cell::value), (&other, Cell::color)).await?;
-        cx.gather((&other, Cell::value), (&none, Cell::next), (&none, Cell::color)).await?;
+        cx.copy(none.field(Cell::value), other.field(Cell::color)).await?;
+        cx.gather(other.field(Cell::value), none.field(Cell::next), none.field(Cell::color)).await?;
         drop(cx.map_read(&none, Cell::value).await?);
         Ok(())
     });

@@ -157,7 +157,7 @@ impl Mapper for Panics {
         self.called("map_task");
         // So that there is always a question about the name.
         assert!(self.call != "name", "on purpose");
-        let requirement = self.map_requirement(task, 0, (task.origin, 0), context);
+        let requirement = self.map_requirement(task, 0, task.origin, 0, context);
         let mapping = self.inner.map_task(task, context);
         let validity = self.validity(task);
         TaskMapping {
@@ -173,7 +173,8 @@ impl Mapper for Panics {
         &mut self,
         _: &TaskInfo<'_>,
         _: usize,
-        (processor, _): (ProcessorId, usize),
+        processor: ProcessorId,
+        _: usize,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
         self.called("map_requirement");
@@ -362,7 +363,8 @@ impl Mapper for Buffers {
         &mut self,
         _: &TaskInfo<'_>,
         _: usize,
-        (processor, _): (ProcessorId, usize),
+        processor: ProcessorId,
+        _: usize,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
         let memory = context.machine().memories_visible_from(processor)[0].memory;

@@ -108,9 +108,9 @@ fn a_launch_that_is_refused_says_where_it_was_made() {
                 script.launch(spoil(&pieces, false)).await.unwrap_err(),
                 script.index_launch(2, spoil(&cells, false)).reduce(Sum).await.unwrap_err(),
                 script.launch(free(false).mapper("nobody's")).await.unwrap_err(),
-                script.copy((&cells, Cell::value), (&cells, Cell::value)).await.unwrap_err(),
+                script.copy(cells.field(Cell::value), cells.field(Cell::value)).await.unwrap_err(),
                 script.copy_fields(&cells, &cells, &[(Cell::value.into(), Cell::value.into())]).await.unwrap_err(),
-                script.contribute(Sum, (&cells, Cell::value), (&cells, Cell::value)).await.unwrap_err(),
+                script.contribute(Sum, cells.field(Cell::value), cells.field(Cell::value)).await.unwrap_err(),
             ];
             refused.iter().for_each(|error| assert_eq!(place(error), "here", "{error}"));
             let mapping = cx.map_write(&cells, Cell::value).await?;

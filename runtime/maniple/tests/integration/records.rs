@@ -199,7 +199,8 @@ impl Mapper for Crowded {
         &mut self,
         task: &TaskInfo<'_>,
         _: usize,
-        _: (ProcessorId, usize),
+        _: ProcessorId,
+        _: usize,
         _: &dyn MappingContext,
     ) -> RequirementMapping {
         let new = |memory| InstanceChoice { reuse: Reuse::Never, ..InstanceChoice::in_memory(memory) };
@@ -229,7 +230,8 @@ impl Mapper for Hopeful {
         &mut self,
         task: &TaskInfo<'_>,
         requirement: usize,
-        _: (ProcessorId, usize),
+        _: ProcessorId,
+        _: usize,
         _: &dyn MappingContext,
     ) -> RequirementMapping {
         let hopes = (task.name, requirement) == ("add_sum", 1) && {

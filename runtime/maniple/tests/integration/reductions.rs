@@ -43,7 +43,8 @@ impl Mapper for Buffers {
         &mut self,
         task: &TaskInfo<'_>,
         _: usize,
-        (processor, _): (ProcessorId, usize),
+        processor: ProcessorId,
+        _: usize,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
         let mut choice = InstanceChoice::in_memory(context.machine().memories_visible_from(processor)[0].memory);

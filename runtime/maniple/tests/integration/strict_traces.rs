@@ -342,7 +342,7 @@ fn an_explicit_copy_is_a_launch_like_others() {
         for _ in 0..10 {
             cx.strict_trace("step", |cx| {
                 step(cx, &cells);
-                cx.copy((&cells.all, Cell::value), (&cells.all, Cell::other));
+                cx.copy(cells.all.field(Cell::value), cells.all.field(Cell::other));
             })?;
         }
         Ok(cx.map_read(&cells.all, Cell::other).await?.to_vec())

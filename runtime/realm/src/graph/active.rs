@@ -130,7 +130,7 @@ impl Active {
     }
 
     /// Opens a stage, whose end is told if it is watched.
-    pub(super) fn open(&self, presence: &Presence, (run, stage): (u64, u32), manner: Manner, watched: bool) {
+    pub(super) fn open(&self, presence: &Presence, run: u64, stage: u32, manner: Manner, watched: bool) {
         self.gate(run, stage).open(run, manner, watched);
         if self.graph.shifts_of_stage(stage).is_empty() {
             self.tell_end(run, stage);

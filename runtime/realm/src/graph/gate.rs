@@ -25,7 +25,7 @@ pub struct WeakGate {
 impl<'a> Gate<'a> {
     /// The gate of a stage, which is [watched](GraphRuns::open) or [not](GraphRuns::open_unwatched).
     #[must_use]
-    pub fn new(runs: &'a Arc<GraphRuns>, (run, stage): (u64, u32), is_watched: bool) -> Self {
+    pub fn new(runs: &'a Arc<GraphRuns>, run: u64, stage: u32, is_watched: bool) -> Self {
         Self { runs, run, stage, is_watched }
     }
 

@@ -155,7 +155,7 @@ impl GraphRuns {
 
     fn open_as(&self, run: u64, stage: u32, manner: Manner, watched: bool) {
         debug_assert!(self.is_armed(run), "run {run} is opened before its slot is free");
-        self.active.open(&self.operations.presence, (run, stage), manner, watched);
+        self.active.open(&self.operations.presence, run, stage, manner, watched);
     }
 
     /// From any thread, for a stage that has been opened: calls [`GraphWork::stage_ended`] when its nodes have ended.

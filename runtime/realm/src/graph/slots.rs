@@ -65,14 +65,14 @@ impl Slots {
         if predecessor.is_of_previous_run() {
             run == 0 || self.node_ends.at(run - 1, place).has_ended(run - 1)
         } else if let Some(junction) = graph.junction(place) {
-            self.is_passed(graph, run, (place, junction))
+            self.is_passed(graph, run, place, junction)
         } else {
             self.node_ends.at(run, place).has_ended(run)
         }
     }
 
     /// Whether all that comes before a junction has ended.
-    fn is_passed(&self, graph: &Graph, run: u64, (place, junction): (usize, usize)) -> bool {
+    fn is_passed(&self, graph: &Graph, run: u64, place: usize, junction: usize) -> bool {
         let before = graph.before(place);
         let word = self.junctions.at(run, junction);
         word.is_passed(run, before.len(), |number| self.has_ended(graph, run, before[number]))

@@ -159,20 +159,15 @@ impl FieldAddress {
             length += stride * (extent - 1);
             within += 1;
         }
-        self.visit_runs((first, length), &dimensions[within..], visit);
+        self.visit_runs(first, length, &dimensions[within..], visit);
     }
 
-    fn visit_runs(
-        &self,
-        (first, length): (usize, usize),
-        around: &[(usize, usize)],
-        visit: &mut impl FnMut(Range<usize>),
-    ) {
+    fn visit_runs(&self, first: usize, length: usize, around: &[(usize, usize)], visit: &mut impl FnMut(Range<usize>)) {
         let Some((&(stride, extent), rest)) = around.split_last() else {
             let last = self.offset_of_linear(first + length - 1);
             return visit(self.offset_of_linear(first)..last + self.size);
         };
-        (0..extent).for_each(|place| self.visit_runs((first + place * stride, length), rest, visit));
+        (0..extent).for_each(|place| self.visit_runs(first + place * stride, length, rest, visit));
     }
 }
 

@@ -113,14 +113,20 @@ impl Buffer {
     }
 
     /// The number of a label.
-    pub(super) fn label(&mut self, kind: Kind, name: &str, of: (Option<&AnyRect>, Option<&str>)) -> LabelId {
+    pub(super) fn label(
+        &mut self,
+        kind: Kind,
+        name: &str,
+        domain: Option<&AnyRect>,
+        launched: Option<&str>,
+    ) -> LabelId {
         let mut hasher = DefaultHasher::new();
-        (kind, name, of).hash(&mut hasher);
+        (kind, name, domain, launched).hash(&mut hasher);
         let alike = self.labels.entry(hasher.finish()).or_default();
-        if let Some((_, id)) = alike.iter().find(|(label, _)| label.is(kind, name, of)) {
+        if let Some((_, id)) = alike.iter().find(|(label, _)| label.is(kind, name, domain, launched)) {
             return *id;
         }
-        let label = Label::of(kind, name, of);
+        let label = Label::of(kind, name, domain, launched);
         let id = self.shared.names.label(label.clone());
         alike.push((label, id));
         id

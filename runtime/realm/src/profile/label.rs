@@ -54,13 +54,13 @@ impl Label {
     }
 
     /// The label of what was launched over a domain, or not, at a place or at an unknown one.
-    pub(super) fn of(kind: Kind, name: &str, (domain, launched): (Option<&AnyRect>, Option<&str>)) -> Self {
+    pub(super) fn of(kind: Kind, name: &str, domain: Option<&AnyRect>, launched: Option<&str>) -> Self {
         let (name, domain, launched) = (name.to_owned(), domain.map(Domain::from), launched.map(str::to_owned));
         Self { kind, name, domain, launched }
     }
 
     /// Whether it is [this label](Self::of).
-    pub(super) fn is(&self, kind: Kind, name: &str, (domain, launched): (Option<&AnyRect>, Option<&str>)) -> bool {
+    pub(super) fn is(&self, kind: Kind, name: &str, domain: Option<&AnyRect>, launched: Option<&str>) -> bool {
         let is_same =
             |(own, other): (&Domain, &AnyRect)| own.lo == other.lo().coords() && own.hi == other.hi().coords();
         let has_domain = self.domain.is_some() == domain.is_some();

@@ -142,8 +142,8 @@ impl Profiler {
     /// The same of what was launched at a place of the program.
     #[must_use]
     pub fn label_of_launch(&self, kind: Kind, name: &str, domain: Option<&AnyRect>, launched: Option<&str>) -> LabelId {
-        let label = || Label::of(kind, name, (domain, launched));
-        let known = buffer::with(&self.0, |buffer| buffer.label(kind, name, (domain, launched)));
+        let label = || Label::of(kind, name, domain, launched);
+        let known = buffer::with(&self.0, |buffer| buffer.label(kind, name, domain, launched));
         known.unwrap_or_else(|| self.0.names.label(label()))
     }
 

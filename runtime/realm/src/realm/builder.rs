@@ -118,9 +118,9 @@ impl RealmBuilder {
         for (worker, (processor, own)) in processors.into_iter().zip(own).enumerate() {
             let inner = Realm::new(Arc::clone(&shared), Arc::downgrade(&keeper), None);
             let work = move || {
-                let (place, realm) = ((worker, processor), NonNull::from(&inner).cast());
+                let realm = NonNull::from(&inner).cast();
                 // SAFETY: the handle outlives all that the thread does.
-                unsafe { Local::new(&inner.shared.workers, place, own, stack_size, realm) }.work();
+                unsafe { Local::new(&inner.shared.workers, worker, processor, own, stack_size, realm) }.work();
             };
             let started = Thread::start(format!("realm-{worker}"), stack_size, work);
             match started {

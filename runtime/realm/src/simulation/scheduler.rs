@@ -136,7 +136,7 @@ impl simulated::Scheduler for Scheduler {
             body();
             has_ended.store(true, Ordering::Relaxed);
         };
-        self.add_to((Process(home.0), false), name, stack, body)
+        self.add_to(Process(home.0), false, name, stack, body)
     }
 }
 
@@ -209,13 +209,14 @@ impl Scheduler {
     pub(super) fn add(&mut self, name: String, stack: usize, body: impl FnOnce() + 'static) -> Process {
         let process = Process(self.processes);
         self.processes += 1;
-        self.add_to((process, true), name, stack, body).expect("the system has memory for a stack");
+        self.add_to(process, true, name, stack, body).expect("the system has memory for a stack");
         process
     }
 
     fn add_to(
         &self,
-        (process, is_first): (Process, bool),
+        process: Process,
+        is_first: bool,
         name: String,
         stack: usize,
         body: impl FnOnce() + 'static,

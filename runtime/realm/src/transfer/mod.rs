@@ -71,13 +71,15 @@ pub struct InstanceField {
 }
 
 impl From<(Arc<Instance>, FieldId)> for InstanceField {
-    fn from((instance, field): (Arc<Instance>, FieldId)) -> Self {
+    fn from(pair: (Arc<Instance>, FieldId)) -> Self {
+        let (instance, field) = pair;
         Self { instance, field }
     }
 }
 
 impl From<(&Arc<Instance>, FieldId)> for InstanceField {
-    fn from((instance, field): (&Arc<Instance>, FieldId)) -> Self {
+    fn from(pair: (&Arc<Instance>, FieldId)) -> Self {
+        let (instance, field) = pair;
         Self { instance: instance.clone(), field }
     }
 }

@@ -30,7 +30,7 @@ pub unsafe fn pack(space: &AnySpace, from: impl Into<InstanceField>, bytes: &mut
     let end = bytes.len();
     // SAFETY: there is room for all values behind the end, and all of it is filled.
     unsafe {
-        copy_out(space, (&from, base), bytes.as_mut_ptr().add(end));
+        copy_out(space, &from, base, bytes.as_mut_ptr().add(end));
         bytes.set_len(end + length);
     }
     Ok(())
@@ -55,7 +55,7 @@ pub unsafe fn pack_into(
     let place = bytes.split_off_mut(..expected).ok_or(TransferError::TooFewBytes { expected, found })?;
     if !space.is_empty() {
         // SAFETY: there is room for all values.
-        unsafe { copy_out(space, (&from, from.base()?), place.as_mut_ptr()) };
+        unsafe { copy_out(space, &from, from.base()?, place.as_mut_ptr()) };
     }
     Ok(())
 }
@@ -65,7 +65,7 @@ pub unsafe fn pack_into(
 /// # Safety
 ///
 /// The space was checked against the instance, and `to` has room for as many values. Nothing writes them meanwhile.
-unsafe fn copy_out(space: &AnySpace, (from, base): (&Side, *const u8), mut to: *mut u8) {
+unsafe fn copy_out(space: &AnySpace, from: &Side, base: *const u8, mut to: *mut u8) {
     let size = from.layout.size();
     for_dimension!(space, |space| each_run(space, from, |offset, stride, count| {
         // SAFETY: the run lies inside the instance, and there is room for it and all that follow.
@@ -120,7 +120,7 @@ pub unsafe fn unpack_and_apply(
     operator: &RawReduction,
 ) -> Result<(), TransferError> {
     // SAFETY: promised by the caller.
-    unsafe { unpack_and_reduce(space, bytes, to.into(), (operator, ReductionMode::Apply)) }
+    unsafe { unpack_and_reduce(space, bytes, to.into(), operator, ReductionMode::Apply) }
 }
 
 /// As [`unpack_and_apply`], but the contributions are folded into contributions: the field is that of a reduction
@@ -140,7 +140,7 @@ pub unsafe fn unpack_and_fold(
     operator: &RawReduction,
 ) -> Result<(), TransferError> {
     // SAFETY: promised by the caller.
-    unsafe { unpack_and_reduce(space, bytes, to.into(), (operator, ReductionMode::Fold)) }
+    unsafe { unpack_and_reduce(space, bytes, to.into(), operator, ReductionMode::Fold) }
 }
 
 /// # Safety
@@ -150,7 +150,8 @@ unsafe fn unpack_and_reduce(
     space: &AnySpace,
     bytes: &mut &[u8],
     to: InstanceField,
-    (operator, mode): (&RawReduction, ReductionMode),
+    operator: &RawReduction,
+    mode: ReductionMode,
 ) -> Result<(), TransferError> {
     let to = Side::of(to, space)?;
     match mode {

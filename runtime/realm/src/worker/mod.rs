@@ -129,7 +129,8 @@ impl Local {
     /// `realm` points to a `Realm`, which stays there for as long as the worker.
     pub(crate) unsafe fn new(
         workers: &Arc<Workers>,
-        (index, processor): (usize, ProcessorId),
+        index: usize,
+        processor: ProcessorId,
         deques: OwnDeques<Job>,
         stack_size: usize,
         realm: NonNull<()>,

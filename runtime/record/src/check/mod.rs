@@ -83,7 +83,7 @@ pub fn check(record: &Record) -> Result<Proof, Violation> {
     let program = program::program_order(record);
     mapping::check_mapping_order(record, &program, &atoms)?;
     let expected = program::expected(record, &program, &atoms, &mut versions)?;
-    let replayed = replay::replay(record, &order, &atoms, (&mut versions, &expected));
+    let replayed = replay::replay(record, &order, &atoms, &mut versions, &expected);
     let questions: Vec<_> = replayed.questions.keys().copied().collect();
     if let Some(question) = order.first_unordered(&questions) {
         let name = |position: u32| record.name(record.number(position as usize));

@@ -49,7 +49,8 @@ pub(crate) fn replay(
     record: &Record,
     order: &Order,
     atoms: &Atoms,
-    (versions, expected): (&mut Versions, &Expected),
+    versions: &mut Versions,
+    expected: &Expected,
 ) -> Replayed {
     let replayed = Replayed { questions: FxHashMap::default(), violation: None, reads: 0, contributions: 0 };
     let mut machine = Machine { record, atoms, versions, cells: FxHashMap::default(), replayed };
@@ -73,7 +74,7 @@ impl<'a> Machine<'a> {
         let Some(operation) = record.operations.get(position as usize) else { return };
         match &operation.kind {
             Kind::Copy { from, to, parts, .. } => {
-                parts.iter().for_each(|part| self.copy(position, (*from, *to), part));
+                parts.iter().for_each(|part| self.copy(position, *from, *to, part));
             }
             Kind::Fill { to, parts, .. } => {
                 for (part, value) in parts {
@@ -91,13 +92,13 @@ impl<'a> Machine<'a> {
             }
             kind => {
                 let number = record.number(position as usize);
-                self.look((position, number), kind.usages(), expected.get(&number));
-                self.change((position, number), kind.usages());
+                self.look(position, number, kind.usages(), expected.get(&number));
+                self.change(position, number, kind.usages());
             }
         }
     }
 
-    fn copy(&mut self, position: u32, (from, to): (InstanceId, InstanceId), part: &Part) {
+    fn copy(&mut self, position: u32, from: InstanceId, to: InstanceId, part: &Part) {
         for spot in self.spots(position, to, part) {
             let version = self.read(position, Spot { instance: from, ..spot });
             self.write(position, spot, version);
@@ -119,7 +120,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Reads what an operation must see, and compares.
-    fn look(&mut self, (position, number): (u32, OperationNumber), usages: &[Usage], expected: Option<&Vec<Version>>) {
+    fn look(&mut self, position: u32, number: OperationNumber, usages: &[Usage], expected: Option<&Vec<Version>>) {
         let mut expected = expected.into_iter().flatten();
         for usage in usages.iter().filter(|usage| usage.privilege.sees_data()) {
             let atoms = self.atoms;
@@ -142,7 +143,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn change(&mut self, (position, number): (u32, OperationNumber), usages: &[Usage]) {
+    fn change(&mut self, position: u32, number: OperationNumber, usages: &[Usage]) {
         for (requirement, usage) in usages.iter().enumerate() {
             let atoms = self.atoms;
             if usage.privilege == Privilege::Read {

@@ -58,17 +58,17 @@ impl Sets {
     /// # Errors
     /// The first that they have in common.
     pub(crate) fn union(&mut self, a: Set, b: Set) -> Result<Set, Common> {
-        self.union_at(self.height, 0, (a, b))
+        self.union_at(self.height, 0, a, b)
     }
 
     /// The union of two trees of a height whose numbers begin with `base`.
-    fn union_at(&mut self, height: u32, base: u32, (a, b): (Set, Set)) -> Result<Set, Common> {
+    fn union_at(&mut self, height: u32, base: u32, a: Set, b: Set) -> Result<Set, Common> {
         match (self.nodes[a.0 as usize], self.nodes[b.0 as usize]) {
             (Node::Empty, _) => Ok(b),
             (_, Node::Empty) => Ok(a),
             (Node::Fork(a_left, a_right), Node::Fork(b_left, b_right)) => {
-                let left = self.union_at(height - 1, base, (a_left, b_left))?;
-                let right = self.union_at(height - 1, base + (1 << (WORD + height - 1)), (a_right, b_right))?;
+                let left = self.union_at(height - 1, base, a_left, b_left)?;
+                let right = self.union_at(height - 1, base + (1 << (WORD + height - 1)), a_right, b_right)?;
                 Ok(self.keep(Node::Fork(left, right)))
             }
             (Node::Leaf(a), Node::Leaf(b)) if a & b == 0 => Ok(self.keep(Node::Leaf(a | b))),

@@ -201,7 +201,7 @@ fn read_level<N: Element + FieldValue + Narrowed + Into<i64>>(
     };
     let check = |sums| {
         let (pos, crd) = (|place| number(&of_pos, place), |place| number(&of_crd, place));
-        check_piece(file.source(), file.header(), (pieces, piece, level), pos, crd).map(|()| sums)
+        check_piece(file.source(), file.header(), pieces, piece, level, pos, crd).map(|()| sums)
     };
     Ok(read.and_then(check))
 }
@@ -216,7 +216,7 @@ fn fill<N: Element + FieldValue + Narrowed>(
     let Some(rows) = rows else { return Ok(Summed::default()) };
     let mut span = numbers.span_mut(rows);
     let mut into = span.iter_mut();
-    read_numbers(file.source(), file.header(), (part, pieces.range(part, piece)), |number| {
+    read_numbers(file.source(), file.header(), part, pieces.range(part, piece), |number| {
         if let Some(place) = into.next() {
             *place = N::narrowed(number as i64);
         }

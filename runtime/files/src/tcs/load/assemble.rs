@@ -47,8 +47,8 @@ pub fn assemble<T: Number, S: Source>(
                     format!("{part}: the next piece is one of another file, or does not start at element {length}");
                 return Err(ReadError::Byte { byte: 0, problem: Problem::Malformed(reason) });
             }
-            let bytes = (own.section(part).offset, own.section(part).length * own.size(part));
-            let copied = copy(piece, bytes, into)?;
+            let bytes = own.section(part).length * own.size(part);
+            let copied = copy(piece, own.section(part).offset, bytes, into)?;
             check_sum(own, part, copied.clone().finalize())?;
             checksum.combine(&copied);
             length += own.section(part).length;
@@ -66,7 +66,7 @@ pub fn assemble<T: Number, S: Source>(
 }
 
 /// Copies some bytes, and gives what their checksum is made of.
-fn copy(from: &impl Source, (mut offset, mut left): (u64, u64), into: &mut impl Write) -> Result<Hasher, ReadError> {
+fn copy(from: &impl Source, mut offset: u64, mut left: u64, into: &mut impl Write) -> Result<Hasher, ReadError> {
     let mut buffer = vec![0; left.min(BUFFER) as usize];
     let mut checksum = Hasher::new();
     while left > 0 {

@@ -133,7 +133,8 @@ impl<'s, S: Source + ?Sized> Chunks<'s, S> {
 pub fn read_numbers(
     source: &(impl Source + ?Sized),
     header: &Header,
-    (part, range): (Part, Range<u64>),
+    part: Part,
+    range: Range<u64>,
     mut take: impl FnMut(u64),
 ) -> Result<Summed, ReadError> {
     let allowed = match part {
@@ -149,7 +150,7 @@ pub fn read_numbers(
                 number if allowed.contains(&number) => take(number),
                 number => {
                     let expected = format!("expected a number from {} and below {}", allowed.start, allowed.end);
-                    return Err(wrong(header, (part, place), &format!("{expected}, found {number}")));
+                    return Err(wrong(header, part, place, &format!("{expected}, found {number}")));
                 }
             }
         }
@@ -221,7 +222,9 @@ impl<'s, S: Source + ?Sized> Values<'s, S> {
 pub fn check_piece(
     source: &(impl Source + ?Sized),
     header: &Header,
-    (pieces, piece, level): (&Pieces, usize, usize),
+    pieces: &Pieces,
+    piece: usize,
+    level: usize,
     pos: impl Fn(u64) -> u64,
     idx: impl Fn(u64) -> u64,
 ) -> Result<(), ReadError> {
@@ -241,15 +244,15 @@ pub fn check_piece(
     for place in bounds.clone() {
         let found = pos(place);
         if place == 0 && found != 0 {
-            return Err(wrong(header, (of_pos, 0), &format!("expected 0, found {found}")));
+            return Err(wrong(header, of_pos, 0, &format!("expected 0, found {found}")));
         }
         if place == parents && found != count {
             let reason = format!("expected {count}, the number of coordinates, found {found}");
-            return Err(wrong(header, (of_pos, place), &reason));
+            return Err(wrong(header, of_pos, place, &reason));
         }
         if let Some(next) = bound(place + 1).filter(|next| !(found..=count).contains(next)) {
             let reason = format!("expected a number from {found} to {count}, found {next}");
-            return Err(wrong(header, (of_pos, place + 1), &reason));
+            return Err(wrong(header, of_pos, place + 1, &reason));
         }
     }
     let range = &header.levels[level].range;
@@ -266,7 +269,7 @@ pub fn check_piece(
             let rule = if begins { "" } else { ", as coordinates below one parent ascend," };
             let reason =
                 format!("expected a coordinate from {least}{rule} and below {}, found {coordinate}", range.end);
-            return Err(wrong(header, (of_idx, place), &reason));
+            return Err(wrong(header, of_idx, place, &reason));
         }
         before = Some(coordinate);
     }
@@ -287,7 +290,7 @@ pub fn check_gaps(source: &(impl Source + ?Sized), header: &Header) -> Result<()
     Ok(())
 }
 
-fn wrong(header: &Header, (part, place): (Part, u64), reason: &str) -> ReadError {
+fn wrong(header: &Header, part: Part, place: u64, reason: &str) -> ReadError {
     let byte = header.section(part).offset + place * header.size(part);
     at(byte, malformed(format!("{part} at {place}: {reason}")))
 }

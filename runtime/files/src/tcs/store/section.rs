@@ -102,7 +102,8 @@ impl<'t> Writer<'t> {
 pub fn write_numbers(
     target: &dyn Target,
     header: &Header,
-    (part, start): (Part, u64),
+    part: Part,
+    start: u64,
     numbers: impl IntoIterator<Item = u64>,
 ) -> io::Result<Summed> {
     let mut writer = Writer::new(target, header, part, start);

@@ -41,10 +41,10 @@ fn read(file: &[u8], count: u64) -> Result<(Header, Pieces, Vec<Tensor<f64>>), R
                     values.read(&mut own[middle..])?;
                     values.finish()?
                 }
-                Part::Pos(level) => read_numbers(file, &header, (part, range), |number| {
+                Part::Pos(level) => read_numbers(file, &header, part, range, |number| {
                     own.arrays[level].pos.push(number as i64);
                 })?,
-                Part::Idx(level) => read_numbers(file, &header, (part, range), |number| {
+                Part::Idx(level) => read_numbers(file, &header, part, range, |number| {
                     own.arrays[level].idx.push(number as i64);
                 })?,
             });
@@ -54,7 +54,7 @@ fn read(file: &[u8], count: u64) -> Result<(Header, Pieces, Vec<Tensor<f64>>), R
                 let first = [Part::Pos(level), Part::Idx(level)].map(|part| pieces.range(part, piece).start);
                 let number = |numbers: &[i64], place: u64| numbers[place as usize] as u64;
                 let pos = |place: u64| number(pos, place - first[0]);
-                check_piece(file, &header, (&pieces, piece, level), pos, |place| number(idx, place - first[1]))?;
+                check_piece(file, &header, &pieces, piece, level, pos, |place| number(idx, place - first[1]))?;
             }
         }
         sums.push(of_piece);
@@ -135,15 +135,16 @@ fn parts_that_are_written_at_their_places_make_the_file_of_the_whole() {
             // From the last one to the first: the order does not matter.
             let mut sums: Vec<Summed> = (0..count).rev().map(|piece| {
                 let range = (length * piece / count) as usize..(length * (piece + 1) / count) as usize;
-                let at = (part, range.start as u64);
+                let start = range.start as u64;
                 let numbers = |numbers: &[i64]| {
-                    write_numbers(file.as_file(), &header, at, numbers[range.clone()].iter().map(|number| *number as u64))
+                    let numbers = numbers[range.clone()].iter().map(|number| *number as u64);
+                    write_numbers(file.as_file(), &header, part, start, numbers)
                 };
                 match part {
                     Part::Pos(level) => numbers(&tensor.arrays[level].pos),
                     Part::Idx(level) => numbers(&tensor.arrays[level].idx),
                     Part::Values => {
-                        let mut writer = Writer::new(file.as_file(), &header, part, at.1);
+                        let mut writer = Writer::new(file.as_file(), &header, part, start);
                         tensor.values[range.clone()].chunks(3).try_for_each(|values| writer.values(values)).unwrap();
                         writer.finish()
                     }

@@ -47,7 +47,7 @@ unsafe impl Sync for ColumnPlace {}
 
 impl ColumnPlace {
     /// None if the instance does not store the field.
-    pub(crate) fn new(instance: &Instance, (field, ty): (FieldId, FieldType), is_buffer: bool) -> Option<Self> {
+    pub(crate) fn new(instance: &Instance, field: FieldId, ty: FieldType, is_buffer: bool) -> Option<Self> {
         let (base, strides, scattered) = values_of(instance, field)?;
         Some(Self { field, ty: ty.type_id, is_buffer, base, strides, scattered: scattered.cloned() })
     }

@@ -38,10 +38,11 @@ impl<'a> Rows<'a> {
     /// there, and nothing changes them.
     pub(crate) unsafe fn new(
         instance: &'a Instance,
-        (field, ty): (FieldId, FieldType),
+        field: FieldId,
+        ty: FieldType,
         space: &'a AnySpace,
     ) -> Option<Self> {
-        Some(Self { place: ColumnPlace::new(instance, (field, ty), false)?, ty, space })
+        Some(Self { place: ColumnPlace::new(instance, field, ty, false)?, ty, space })
     }
 
     /// The points that can be read.
@@ -90,9 +91,14 @@ impl<'a> RowsMut<'a> {
     ///
     /// # Safety
     /// As for [`Rows::new`]; and for `'a`, nothing but this touches the values.
-    pub(crate) unsafe fn new(instance: &'a Instance, field: (FieldId, FieldType), space: &'a AnySpace) -> Option<Self> {
+    pub(crate) unsafe fn new(
+        instance: &'a Instance,
+        field: FieldId,
+        ty: FieldType,
+        space: &'a AnySpace,
+    ) -> Option<Self> {
         // SAFETY: promised by the caller.
-        unsafe { Rows::new(instance, field, space) }.map(Self)
+        unsafe { Rows::new(instance, field, ty, space) }.map(Self)
     }
 
     /// Calls `visit` with all values, as [`Rows::for_each`] does: with copies, which are written back, where values do

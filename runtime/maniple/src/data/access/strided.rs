@@ -41,7 +41,7 @@ impl<'a> Strided<'a> {
         for_dimension!(space, |space| {
             let mut parts = SmallVec::<[_; 1]>::new();
             for rect in space.rects() {
-                layout.for_each_part(*rect, |part, address| parts.push(Self::at(part, (base, address), is_writable)));
+                layout.for_each_part(*rect, |part, address| parts.push(Self::at(part, base, address, is_writable)));
             }
             parts.into_iter().collect()
         })
@@ -54,11 +54,11 @@ impl<'a> Strided<'a> {
         if space.is_empty() {
             return Self::of(instance, field, space, is_writable)?.pop();
         }
-        for_dimension!(space, |space| Self::at(space.bounds(), (base, layout.single()?), is_writable))
+        for_dimension!(space, |space| Self::at(space.bounds(), base, layout.single()?, is_writable))
     }
 
     /// The values at all points of a rectangle, which have this address from the instance's first byte on.
-    fn at<const D: usize>(rect: Rect<D>, (base, address): (*mut u8, &FieldAddress), is_writable: bool) -> Option<Self> {
+    fn at<const D: usize>(rect: Rect<D>, base: *mut u8, address: &FieldAddress, is_writable: bool) -> Option<Self> {
         let affine = address.affine()?;
         let lowest = base.wrapping_offset(affine.offset(rect.lo));
         let (address, strides) = (NonNull::new(lowest)?, affine.strides[..D].into());

@@ -136,13 +136,13 @@ impl Context {
         let values = values_of(region, field);
         let bytes = self.state.check_file(&values)?;
         let (area, points) = (region.logical().space().space().bounds(), region.logical().space().shape());
-        check_form(&file, (&values, area))?;
+        check_form(&file, &values, area)?;
         let claimed = self.claim(&values)?;
         let writes_here = Replica::of(&self.state).is_none_or(|replica| replica.rank() == 0);
         let role = if writes_here { Role::Writes } else { Role::ReadsOnly };
-        let Holding { at, claim, earlier } = self.hold((&file, role), (&values, area), points)?;
-        let loading = self.loading((&at, &earlier)).map(Arc::new);
-        let part = self.state.contents((&values, bytes), &at, loading.as_ref());
+        let Holding { at, claim, earlier } = self.hold(&file, role, &values, area, points)?;
+        let loading = self.loading(&at, &earlier).map(Arc::new);
+        let part = self.state.contents(&values, bytes, &at, loading.as_ref());
         if let Some(loading) = &loading {
             loading.end.end_part(part.as_ref().map(|_| ()).map_err(Error::clone));
         }
@@ -152,7 +152,7 @@ impl Context {
         let FilePart { memory, contents, from_file } = part;
         // SAFETY: the bytes are those of a block, zero or what it held before; any are a value of a type that is plain
         // old data. They stay where they are, and nothing but the load, which comes before all uses, touches them.
-        let attached = unsafe { self.attach_claimed(&values, claimed, (memory, contents), (store, Some(from_file))) }?;
+        let attached = unsafe { self.attach_claimed(&values, claimed, memory, contents, store, Some(from_file)) }?;
         Ok(AttachedFile { attached, at, claim })
     }
 
@@ -209,12 +209,13 @@ impl ContextState {
     /// Memory for values, and the load that reads them from a file.
     pub(super) fn contents(
         &self,
-        (values, bytes): (&Values<'_>, usize),
+        values: &Values<'_>,
+        bytes: usize,
         at: &Arc<HeldFile>,
         loading: Option<&Arc<Loading>>,
     ) -> Result<FilePart> {
         let access = at.access();
-        let (room, wanted) = self.room(values, (bytes, access.is_read()))?;
+        let (room, wanted) = self.room(values, bytes, access.is_read())?;
         let piece = values.region.space().space().bounds();
         let (backing, order, home) = (Backing::OfFile, Some(at.order()), Some(wanted.memory()));
         let memory = Memory { base: room.base(), bytes, backing, order, home };

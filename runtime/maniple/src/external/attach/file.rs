@@ -133,7 +133,7 @@ impl File {
 
 /// Refuses an area that is not all within the points of a file, or values that its form does not have: what no file has
 /// to be looked at for.
-pub(super) fn check_form(file: &File, (values, area): (&Values<'_>, AnyRect)) -> Result<()> {
+pub(super) fn check_form(file: &File, values: &Values<'_>, area: AnyRect) -> Result<()> {
     let bounds = file.within.unwrap_or(area);
     if !bounds.contains_rect(&area).unwrap_or(false) {
         let (path, values) = (file.path.clone(), values.names());
@@ -147,7 +147,7 @@ pub(super) fn check_form(file: &File, (values, area): (&Values<'_>, AnyRect)) ->
 }
 
 /// Opens a file whose values are those of an area.
-pub(super) fn open(file: &File, (values, area): (&Values<'_>, AnyRect), role: Role) -> Result<Place> {
+pub(super) fn open(file: &File, values: &Values<'_>, area: AnyRect, role: Role) -> Result<Place> {
     let (offset, region) = (file.offset, values.names().1);
     let bounds = file.within.unwrap_or(area);
     let element = match file.form {
@@ -161,7 +161,7 @@ pub(super) fn open(file: &File, (values, area): (&Values<'_>, AnyRect), role: Ro
     if file.access == Access::Create {
         let (header, array) = match element {
             None => (Vec::new(), raw),
-            Some(element) => element.header((values, &file.path), (offset, bounds, by_columns))?,
+            Some(element) => element.header(values, &file.path, offset, bounds, by_columns)?,
         };
         let elsewhere = match role {
             Role::Writes => None,
@@ -193,7 +193,7 @@ pub(super) fn open(file: &File, (values, area): (&Values<'_>, AnyRect), role: Ro
             // A handful of reads otherwise.
             let mut buffered = std::io::BufReader::new(Read::by_ref(&mut opened));
             let description = Description::read(&mut buffered).map_err(|error| unreadable(&file.path, &error))?;
-            element.check((values, &file.path), (&description, offset), (bounds, file.by_columns))?
+            element.check(values, &file.path, &description, offset, bounds, file.by_columns)?
         }
     };
     let found = opened.metadata().map_err(|error| failed(&file.path, error))?.len();

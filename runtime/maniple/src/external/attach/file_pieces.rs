@@ -88,18 +88,17 @@ impl Context {
         let role = if is_first || file.access != Access::Create { Role::Writes } else { Role::WritesLater };
         let values = Values { region: &parent, field, ty };
         let area = parent.space().space().bounds();
-        check_form(&file, (&values, area))?;
-        let Holding { at, claim, earlier } =
-            self.hold((&file, role), (&values, area), partition.partitioning().union())?;
+        check_form(&file, &values, area)?;
+        let Holding { at, claim, earlier } = self.hold(&file, role, &values, area, partition.partitioning().union())?;
         // On one node each piece waits for its own values alone.
-        let shared = Replica::of(&self.state).and_then(|_| self.loading((&at, &earlier))).map(Arc::new);
+        let shared = Replica::of(&self.state).and_then(|_| self.loading(&at, &earlier)).map(Arc::new);
         let make = |_, values: &Values<'_>| {
             let bytes = self.state.check_file(values)?;
             let own = match &shared {
-                None => self.loading((&at, &earlier)).map(Arc::new),
+                None => self.loading(&at, &earlier).map(Arc::new),
                 Some(shared) => Some(Arc::clone(shared)),
             };
-            let FilePart { memory, contents, from_file } = self.state.contents((values, bytes), &at, own.as_ref())?;
+            let FilePart { memory, contents, from_file } = self.state.contents(values, bytes, &at, own.as_ref())?;
             if let (Some(own), None) = (own, &shared) {
                 own.end.end_part(Ok(()));
             }
@@ -107,7 +106,7 @@ impl Context {
         };
         // SAFETY: the bytes are those of a block, zero or what it held before; any are a value of a type that is plain
         // old data. They stay where they are, and nothing but the load, which comes before all uses, touches them.
-        let pieces = unsafe { self.attach_each(partition, (field, ty), store, make) };
+        let pieces = unsafe { self.attach_each(partition, field, ty, store, make) };
         if let Some(loading) = shared {
             // A node without pieces, or one that refuses them, tells the others.
             let opened = at.found_out();

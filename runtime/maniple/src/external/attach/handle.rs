@@ -57,7 +57,7 @@ pub(super) struct Kept<O> {
 }
 
 impl<O> Kept<O> {
-    pub(super) fn new(owner: O, (range, charge): (Option<Range>, Option<Charge>)) -> Self {
+    pub(super) fn new(owner: O, range: Option<Range>, charge: Option<Charge>) -> Self {
         Self { owner: Some(owner), range, charge }
     }
 

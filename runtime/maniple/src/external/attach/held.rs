@@ -55,7 +55,7 @@ impl HeldFile {
             None => {
                 let mut file = self.file.clone();
                 file.by_columns = Some(self.by_columns);
-                let opened = open(&file, (&self.values(), self.area), self.role);
+                let opened = open(&file, &self.values(), self.area, self.role);
                 self.place.get_or_init(|| opened)
             }
         };
@@ -233,20 +233,22 @@ impl Context {
     /// In a program that several nodes run, what is wrong with the file on one of them is told by its reading.
     pub(super) fn hold(
         &self,
-        (file, role): (&File, Role),
-        (values, area): (&Values<'_>, AnyRect),
+        file: &File,
+        role: Role,
+        values: &Values<'_>,
+        area: AnyRect,
         points: &Shape,
     ) -> Result<Holding> {
         let (state, files) = (&self.state, &self.state.core.files);
         let name = FileName::of(&file.path);
-        let mut earlier = state.before((&name, FileUseKind::Read));
+        let mut earlier = state.before(&name, FileUseKind::Read);
         let is_told = Replica::of(state).is_some();
         let is_opened_later = earlier.replaced.is_some() && file.access != Access::Create;
         if !is_opened_later && !file.access.is_read() {
             earlier.events.clear();
         }
         let by_columns = file.by_columns.or(earlier.replaced).unwrap_or(false);
-        let opened = (!is_opened_later).then(|| open(file, (values, area), role));
+        let opened = (!is_opened_later).then(|| open(file, values, area, role));
         let opened = match opened {
             Some(Err(error)) if !is_told => return Err(error),
             opened => opened,
@@ -278,7 +280,7 @@ impl Context {
 
     /// The reading of a file that is about to begin. If several nodes run the program, there is one for a file that is
     /// not read, too: by its end all nodes are told whether all have the file.
-    pub(super) fn loading(&self, (at, earlier): (&HeldFile, &Arc<Earlier>)) -> Option<Loading> {
+    pub(super) fn loading(&self, at: &HeldFile, earlier: &Arc<Earlier>) -> Option<Loading> {
         let (realm, replica) = (self.state.core.realm(), Replica::of(&self.state));
         if !at.access().is_read() && replica.is_none() {
             return None;
@@ -296,34 +298,36 @@ impl Context {
 
 impl ContextState {
     /// The uses of a file that come before: by the task itself, and by tasks above it before they launched it.
-    fn before(&self, what: (&FileName, FileUseKind)) -> Earlier {
+    fn before(&self, file: &FileName, kind: FileUseKind) -> Earlier {
         let comes_before = |one: &FileUse| self.comes_after(&one.task, one.number);
-        self.core.files.before(what, self.core.realm(), comes_before)
+        self.core.files.before(file, kind, self.core.realm(), comes_before)
     }
 
     /// An event after which a file may be written.
     pub(super) fn before_writing(&self, at: &HeldFile) -> Event {
-        let earlier = self.before((&at.name, at.written_as()));
+        let earlier = self.before(&at.name, at.written_as());
         self.core.realm().merge(After::follows(&earlier.events))
     }
 
     /// Notes that a file is read, until an event.
     pub(super) fn note_reading(&self, at: &HeldFile, loading: &Loading, operation: &Arc<Operation>) {
         if at.access() != Access::Create {
-            self.note_file_use((at, FileUseKind::Read), loading.loaded, (Some(operation), loading.is_afar));
+            self.note_file_use(at, FileUseKind::Read, loading.loaded, Some(operation), loading.is_afar);
         }
     }
 
     /// Notes that a file is written, until an event.
     pub(super) fn note_writing(&self, at: &HeldFile, done: Event, operation: Option<&Arc<Operation>>) {
-        self.note_file_use((at, at.written_as()), done, (operation, Replica::of(self).is_some()));
+        self.note_file_use(at, at.written_as(), done, operation, Replica::of(self).is_some());
     }
 
     fn note_file_use(
         &self,
-        (at, kind): (&HeldFile, FileUseKind),
+        at: &HeldFile,
+        kind: FileUseKind,
         done: Event,
-        (operation, is_afar): (Option<&Arc<Operation>>, bool),
+        operation: Option<&Arc<Operation>>,
+        is_afar: bool,
     ) {
         let (task, number) = self.place_for_files();
         let operation = operation.map(Arc::downgrade).unwrap_or_default();

@@ -98,7 +98,7 @@ impl Context {
         let memory = Memory::of_vec(&mut values);
         // SAFETY: the elements are values of `T`; they stay where they are when the vector moves, and nothing touches
         // them before it is given back.
-        unsafe { self.attach(&values_of(region, field), (memory, give::<Vec<T>>), values) }
+        unsafe { self.attach(&values_of(region, field), memory, give::<Vec<T>>, values) }
     }
 
     /// As [`attach_vec`](Self::attach_vec), for values that are to be read only: a slice behind an `Arc`, a file that
@@ -147,7 +147,7 @@ impl Context {
         let memory = Memory { base, bytes, backing: Backing::ReadOnly, order: None, home: None };
         // SAFETY: the values are those of a borrow of what the owner does not share, which lasts until that is given
         // back. They are only read.
-        unsafe { self.attach(&values_of(region, field), (memory, give_shared::<O>), owner) }
+        unsafe { self.attach(&values_of(region, field), memory, give_shared::<O>, owner) }
     }
 
     /// As [`attach_vec`](Self::attach_vec), for any memory: `length` values from `base` on. The owner is dropped when
@@ -164,13 +164,14 @@ impl Context {
         &self,
         region: &Region<F, D>,
         field: Field<F, T>,
-        (base, length): (NonNull<T>, usize),
+        base: NonNull<T>,
+        length: usize,
         owner: O,
     ) -> Result<Attached<O>> {
         let bytes = length.saturating_mul(size_of::<T>());
         let memory = Memory { base: base.cast(), bytes, backing: Backing::Attached, order: None, home: None };
         // SAFETY: promised by the caller.
-        unsafe { self.attach(&values_of(region, field), (memory, give::<O>), owner) }
+        unsafe { self.attach(&values_of(region, field), memory, give::<O>, owner) }
     }
 
     /// Takes memory back that was attached, at this place in the program: with the values that the region has after all
@@ -208,7 +209,7 @@ impl Context {
             state.interrupt("a detachment");
         }
         let zeroed = bound.clone();
-        let results = state.submit_detachments(vec![(bound, instance)], zeroed, (give, written_after))?.remove(0);
+        let results = state.submit_detachments(vec![(bound, instance)], zeroed, give, written_after)?.remove(0);
         let operation = Results::producers(&[Input::all(Arc::clone(&results))]).here.pop();
         Ok((Detached::new(results), operation))
     }
@@ -218,21 +219,22 @@ impl Context {
     unsafe fn attach<O: Send + 'static, M>(
         &self,
         values: &Values<'_>,
-        (memory, give): (Memory, Give),
+        memory: Memory,
+        give: Give,
         owner: O,
     ) -> Result<Attached<M>> {
         values.check(&memory)?;
         let claimed = self.claim(values)?;
         // SAFETY: promised by the caller.
-        unsafe { self.attach_claimed(values, claimed, (memory, owner), (give, None)) }
+        unsafe { self.attach_claimed(values, claimed, memory, owner, give, None) }
     }
 
     /// Claims values for memory, which the task may replace.
-    fn claim(&self, values: &Values<'_>) -> Result<(Bound, Arc<Claim>)> {
+    fn claim(&self, values: &Values<'_>) -> Result<Claimed> {
         let (state, fields) = (&self.state, FieldMask::of(values.field));
         let bound = state.begin(ATTACH, values.region, &fields, Privilege::Discard)?;
         let claim = state.claim(values.region, values.field, values.region.space().shape())?;
-        Ok((bound, claim))
+        Ok(Claimed { bound, claim })
     }
 
     /// Attaches memory, which has been checked, to values that have been claimed; into which a file is read, if there
@@ -243,9 +245,11 @@ impl Context {
     unsafe fn attach_claimed<O: Send + 'static, M>(
         &self,
         values: &Values<'_>,
-        (bound, claim): (Bound, Arc<Claim>),
-        (memory, owner): (Memory, O),
-        (give, from_file): (Give, Option<FromFile>),
+        Claimed { bound, claim }: Claimed,
+        memory: Memory,
+        owner: O,
+        give: Give,
+        from_file: Option<FromFile>,
     ) -> Result<Attached<M>> {
         let state = &self.state;
         let with = match (Replica::of(state), &from_file) {
@@ -266,6 +270,12 @@ impl Context {
         }
         Ok(Attached { claim, instance, give, flushes: true, marker: PhantomData })
     }
+}
+
+/// Values claimed for memory that is about to be attached to them.
+struct Claimed {
+    bound: Bound,
+    claim: Arc<Claim>,
 }
 
 fn values_of<F, T: FieldValue, const D: usize>(region: &Region<F, D>, field: Field<F, T>) -> Values<'_> {

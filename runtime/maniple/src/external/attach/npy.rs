@@ -53,8 +53,11 @@ impl Element {
     /// The header of an array of such elements, and where they are behind it.
     pub(super) fn header(
         &self,
-        (values, path): (&Values<'_>, &Path),
-        (offset, bounds, by_columns): (u64, AnyRect, bool),
+        values: &Values<'_>,
+        path: &Path,
+        offset: u64,
+        bounds: AnyRect,
+        by_columns: bool,
     ) -> Result<(Vec<u8>, Array)> {
         let shape: Vec<u64> = (0..bounds.dim()).map(|dimension| extent(&bounds, dimension)).collect();
         let order = if by_columns { Order::Columns } else { Order::Rows };
@@ -68,9 +71,12 @@ impl Element {
     /// was asked for or any. Gives the place of the elements.
     pub(super) fn check(
         &self,
-        (values, path): (&Values<'_>, &Path),
-        (found, offset): (&Description, u64),
-        (bounds, by_columns): (AnyRect, Option<bool>),
+        values: &Values<'_>,
+        path: &Path,
+        found: &Description,
+        offset: u64,
+        bounds: AnyRect,
+        by_columns: Option<bool>,
     ) -> Result<Array> {
         let differs = |what, expected: String, found: String, advice| -> Result<Array> {
             let (field, region) = values.names();

@@ -93,18 +93,18 @@ impl AttachedUse {
         let selection = Selection::of_instance((0, 0), &self.bound.requirement.fields, &self.instance);
         let chosen = Chosen::Instances(vec![selection]);
         let (mut before, mut places) = (Preparation::together(), Places::new());
-        placed.prepare(states, (&chosen, &mut places), &mut before);
+        placed.prepare(states, &chosen, &mut places, &mut before);
         let after = before.after_mut();
         after.follow(self.barrier);
         after.need(loaded);
         self.instance.leftovers().into_iter().for_each(|event| after.follow(event));
         let used = core.store.own_handle(core.realm().merge(validity::after(after)));
         if let Some(place) = placed.place {
-            let physical = PhysicalRegion::of(self.info.clone(), (&self.bound, 0), &chosen);
+            let physical = PhysicalRegion::of(self.info.clone(), &self.bound, 0, &chosen);
             let mapping = || Kind::Mapping { place, usage: physical.usage() };
             core.store.record_ended(Some(place.parent), after, used, mapping);
         }
-        placed.commit(states, (&chosen, &mut places), used);
+        placed.commit(states, &chosen, &mut places, used);
         used
     }
 }

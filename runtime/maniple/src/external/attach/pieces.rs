@@ -131,7 +131,7 @@ impl Context {
         };
         // SAFETY: the elements are values of `T`; they stay where they are when the vector moves, and nothing touches
         // them before it is given back.
-        unsafe { self.attach_each(partition.logical(), (field.id(), FieldType::of::<T>()), give::<Vec<T>>, make) }
+        unsafe { self.attach_each(partition.logical(), field.id(), FieldType::of::<T>(), give::<Vec<T>>, make) }
     }
 
     /// Takes the memory of pieces back: as [`detach`](Self::detach) for each piece.
@@ -150,7 +150,8 @@ impl Context {
     pub(super) unsafe fn attach_each<M, O: Send + 'static>(
         &self,
         partition: &LogicalPartition,
-        (field, ty): (FieldId, FieldType),
+        field: FieldId,
+        ty: FieldType,
         give: Give,
         mut make: impl FnMut(AnyPoint, &Values<'_>) -> Result<(Memory, O, Option<FromFile>)>,
     ) -> Result<AttachedPieces<M>> {
@@ -179,9 +180,9 @@ impl Context {
         };
         // Memory that does not suit is known to one node alone.
         let made = make_all();
-        ready(self.all_or_none((ATTACH, Wait::Blocking), made))?;
+        ready(self.all_or_none(ATTACH, Wait::Blocking, made))?;
         let areas = state.areas(&parent, parts.pieces(), &owners);
-        self.attach_and_load((partition, &FieldMask::of(field)), &areas, &mine, loads)?;
+        self.attach_and_load(partition, &FieldMask::of(field), &areas, &mine, loads)?;
         let (partition, marker) = (partition.clone(), PhantomData);
         Ok(AttachedPieces { claim, partition, areas, mine, give, flushes: true, marker })
     }
@@ -204,7 +205,8 @@ impl Context {
         let bound = state.begin(DETACH, &parent, &fields, privilege)?;
         state.check_attached_here(&claim)?;
         if let Some(replica) = Replica::of(state) {
-            replica.use_areas(self, (DETACH, &parent), (&fields, privilege), (&areas, true))?;
+            replica.use_areas(self, DETACH, &parent, &fields, privilege, &areas)?;
+            replica.zero_areas(&parent, &fields, &areas);
             state.interrupt(DETACH);
         }
         let bound_to = |number: usize| {
@@ -223,7 +225,7 @@ impl Context {
             }
         };
         let detached = bounds.into_iter().zip(detached).collect();
-        let results = state.submit_detachments(detached, zeroed, (give, written_after))?;
+        let results = state.submit_detachments(detached, zeroed, give, written_after)?;
         let colors = colors.into_iter().map(|number| parts.colors().delinear(number as u64));
         Ok(DetachedPieces { pieces: colors.zip(results.into_iter().map(Detached::new)).collect() })
     }
@@ -237,13 +239,14 @@ impl Context {
         areas: &[Shape],
         mine: &[(usize, Arc<PhysicalInstance>)],
     ) -> Result<()> {
-        self.attach_and_load((partition, fields), areas, mine, mine.iter().map(|_| None))
+        self.attach_and_load(partition, fields, areas, mine, mine.iter().map(|_| None))
     }
 
     /// The same, with what is read into the memory of each instance.
     fn attach_and_load(
         &self,
-        (partition, fields): (&LogicalPartition, &FieldMask),
+        partition: &LogicalPartition,
+        fields: &FieldMask,
         areas: &[Shape],
         mine: &[(usize, Arc<PhysicalInstance>)],
         loads: impl IntoIterator<Item = Option<FromFile>>,
@@ -252,7 +255,7 @@ impl Context {
         let parent = partition.parent();
         state.begin(ATTACH, &parent, fields, Privilege::Discard)?;
         if let Some(replica) = Replica::of(state) {
-            replica.use_areas(self, (ATTACH, &parent), (fields, Privilege::Discard), (areas, false))?;
+            replica.use_areas(self, ATTACH, &parent, fields, Privilege::Discard, areas)?;
             state.interrupt(ATTACH);
         }
         for ((number, instance), from_file) in mine.iter().zip(loads) {

@@ -57,11 +57,11 @@ impl ContextState {
         let counted = if backing == Backing::Attached { layout.bytes() as u64 } else { 0 };
         let pool = self.core.realm().memory_pool(home.unwrap_or_else(|| self.memory_for(counted)));
         let charge = (counted > 0).then(|| pool.charge(counted));
-        let owner = Box::new(Kept::new(owner, (range, charge)));
+        let owner = Box::new(Kept::new(owner, range, charge));
         // SAFETY: promised by the caller; memory to be only read is given to nothing that writes.
         let storage = unsafe { Instance::attach(pool, layout, InstanceKind::Normal, base, bytes, owner) };
-        let data = (values.region.clone(), FieldMask::of(values.field));
-        Ok(self.core.store.attached_instance(storage.map_err(Error::internal)?, data, backing))
+        let (storage, fields) = (storage.map_err(Error::internal)?, FieldMask::of(values.field));
+        Ok(self.core.store.attached_instance(storage, values.region.clone(), fields, backing))
     }
 
     fn use_of(self: &Arc<Self>, bound: Bound, instance: Arc<PhysicalInstance>, barrier: Event) -> AttachedUse {
@@ -99,7 +99,8 @@ impl ContextState {
         self: &Arc<Self>,
         detached: Vec<(Bound, Arc<PhysicalInstance>)>,
         zeroed: Bound,
-        (give, written_after): (Give, &[Event]),
+        give: Give,
+        written_after: &[Event],
     ) -> Result<Vec<Arc<Results>>> {
         let realm = self.core.realm();
         let mut all_results = Vec::with_capacity(detached.len());
@@ -114,7 +115,7 @@ impl ContextState {
             let results = Results::new(realm, Origin::BuiltIn(DETACH), one, completion.event(), sources);
             let (promised, none) = (Promised { completion, recorded: None }, Producers::default());
             let operation =
-                self.submit_to(&mut stream, slice::from_ref(&bound.clone()), (&none, promised), |_, submission| {
+                self.submit_to(&mut stream, slice::from_ref(&bound.clone()), &none, promised, |_, submission| {
                     let attached = self.use_of(bound, instance, submission.barrier);
                     let (results, written_after) = (Arc::clone(&results), written_after.to_vec());
                     Arc::new(DetachOperation { attached, results, give, written_after })

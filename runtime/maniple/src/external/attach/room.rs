@@ -98,13 +98,13 @@ fn shortage(full: &OutOfMemory) -> MappingFailure {
 impl RuntimeCore {
     /// Lets go of what is not needed in a memory. Whether there was anything.
     fn make_place(&self, memory: MemoryId) -> bool {
-        self.store.make_room((memory, i64::MAX)) || self.store.discard_caches()
+        self.store.make_room(memory, i64::MAX) || self.store.discard_caches()
     }
 }
 
 impl ContextState {
     /// Memory for values, and what is to be counted of it: zero, unless they are read from a file before they are used.
-    pub(super) fn room(&self, values: &Values<'_>, (bytes, is_read): (usize, bool)) -> Result<(Room, Wanted)> {
+    pub(super) fn room(&self, values: &Values<'_>, bytes: usize, is_read: bool) -> Result<(Room, Wanted)> {
         let memory = self.memory_for(bytes as u64);
         let pool = self.core.realm().memory_pool(memory);
         let align = values.ty.align;
@@ -125,7 +125,7 @@ impl ContextState {
 
     /// Waits as launches do until a memory has room for bytes that the program has made there, which are the fields of
     /// what a launch has returned.
-    pub(crate) async fn room_for(&self, bytes: u64, (launch, fields, region): (&str, String, &str)) -> Result<()> {
+    pub(crate) async fn room_for(&self, bytes: u64, launch: &str, fields: String, region: &str) -> Result<()> {
         let core = &self.core;
         let mut chance = Chance::Another;
         loop {

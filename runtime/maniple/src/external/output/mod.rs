@@ -94,8 +94,8 @@ impl Context {
         let counts = FutureMap::<(u64, u64)>::new(counts).all().await?;
         let mine: u64 = counts.iter().filter(|(node, _)| *node == rank as u64).map(|(_, rows)| rows).sum();
         let row: u64 = F::descriptors().iter().map(|field| field.ty.size as u64).sum();
-        let room = self.state.room_for(row.saturating_mul(mine), (results.name(), fields_of::<F>(), "its rows")).await;
-        self.all_or_none((COLLECT, Wait::Async), room).await?;
+        let room = self.state.room_for(row.saturating_mul(mine), results.name(), fields_of::<F>(), "its rows").await;
+        self.all_or_none(COLLECT, Wait::Async, room).await?;
         self.adopt(&outputs, &counts)
     }
 

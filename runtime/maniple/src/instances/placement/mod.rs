@@ -94,7 +94,7 @@ pub(crate) enum Placement {
 
 impl Placement {
     /// The place of a requirement, with its number.
-    pub(crate) fn of((bound, number): (&Bound, usize), chosen: &Chosen) -> Self {
+    pub(crate) fn of(bound: &Bound, number: usize, chosen: &Chosen) -> Self {
         let Chosen::Instances(chosen) = chosen else { return Self::Virtual(bound.parts.clone()) };
         let mut instances = Instances::new();
         for selection in chosen.iter().filter(|selection| selection.place.0 == number) {
@@ -118,12 +118,12 @@ impl PhysicalRegion {
     }
 
     /// A requirement, with its number, for one call.
-    pub(crate) fn of(asked: RequirementInfo, requirement: (&Bound, usize), chosen: &Chosen) -> Self {
+    pub(crate) fn of(asked: RequirementInfo, bound: &Bound, number: usize, chosen: &Chosen) -> Self {
         let RequirementInfo { region, fields, privilege, .. } = asked;
-        Self::new(region, (fields, privilege), Placement::of(requirement, chosen))
+        Self::new(region, fields, privilege, Placement::of(bound, number, chosen))
     }
 
-    pub(crate) fn new(region: LogicalRegion, (fields, privilege): (FieldMask, Privilege), place: Placement) -> Self {
+    pub(crate) fn new(region: LogicalRegion, fields: FieldMask, privilege: Privilege, place: Placement) -> Self {
         Self { region, fields, privilege, place, located: None, padded: OnceLock::new() }
     }
 
@@ -140,7 +140,7 @@ impl PhysicalRegion {
         let fields = self.region.fields();
         let place = |field| {
             let (instance, ty) = (self.instance(field)?, fields.type_of(field).ok()?);
-            ColumnPlace::new(instance.storage(), (field, ty), self.is_buffered(field))
+            ColumnPlace::new(instance.storage(), field, ty, self.is_buffered(field))
         };
         let columns = self.fields.iter().filter_map(place).collect();
         let space = self.region.space().space().clone();

@@ -234,7 +234,7 @@ impl<'a> PointRecorder<'a> {
         }
         let instances = mapped.physical.iter().flat_map(PhysicalRegion::instance_ids).collect();
         let body = NodeTape::Task(Arc::clone(mapped));
-        let task = tape.add_node(self, mapped.is_bound, instances, body, (after, event));
+        let task = tape.add_node(self, mapped.is_bound, instances, body, after, event);
         let (mapped, transfers) = (Arc::clone(mapped), self.moved.take());
         tape.stages[self.stage as usize].points.push(PointTape { mapped, task, transfers });
     }
@@ -243,14 +243,15 @@ impl<'a> PointRecorder<'a> {
 impl TransferLog for PointRecorder<'_> {
     fn add_transfers(
         &self,
-        (transfers, instances): (Vec<Transfer>, SmallVec<[InstanceId; 4]>),
+        transfers: Vec<Transfer>,
+        instances: SmallVec<[InstanceId; 4]>,
         after: &Preconditions,
         event: Event,
         of_analysis: bool,
     ) {
         let mut tape = self.recording.tape.lock();
         if tape.problem.is_none() {
-            let node = tape.add_node(self, false, instances, NodeTape::Transfers(transfers), (after, event));
+            let node = tape.add_node(self, false, instances, NodeTape::Transfers(transfers), after, event);
             if of_analysis {
                 self.moved.borrow_mut().push(node);
             }
@@ -291,7 +292,8 @@ impl Tape {
         pinned: bool,
         instances: SmallVec<[InstanceId; 4]>,
         body: NodeTape,
-        (after, event): (&Preconditions, Event),
+        after: &Preconditions,
+        event: Event,
     ) -> u32 {
         let number = self.nodes.len() as u32;
         let (mut edges, mut after_slots) = (Vec::new(), Vec::new());

@@ -11,11 +11,12 @@ use maniple_realm::{After, Class, Spawn};
 use maniple_space::AnyRect;
 
 use super::instances::{self, unknown};
-use crate::context::{Arrived, Context, ContextState, Owned};
+use crate::context::{Arrived, Context, ContextState, Owned, TaskIdentity};
 use crate::core::RuntimeCore;
 use crate::execution::ask;
 use crate::fork;
 use crate::launch::TaskLauncher;
+use crate::mapping::Whom;
 use crate::migration::{Done, Executor, Gathered, Letter, Part, Remote, TaskPacket, TaskResult, split};
 use crate::operation::lifecycle::MapperNumber;
 use crate::results::{Origin, Results, Sources};
@@ -35,7 +36,7 @@ impl Executor for RuntimeCore {
         let gathered = Gathered::new(packet.tasks(), done);
         if !packet.is_sliced_again() {
             let all = (0..packet.tasks()).collect();
-            return run(&self, (&packet, values, all), &gathered);
+            return run(&self, &packet, values, all, &gathered);
         }
         let (core, spawn) = (Arc::clone(&self), Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE });
         self.spawn_own("slicing again what has come from another node", spawn, move || {
@@ -81,14 +82,15 @@ fn launch(core: &Arc<RuntimeCore>, packet: &TaskPacket, done: Done) {
     let core = Arc::clone(core);
     let realm = core.realm().clone();
     realm.spawn_async(After::default(), async move {
-        let origin = (Origin::BuiltIn(MIGRATED), None, None);
-        let mut state = ContextState::new(&core, origin, core.processor_here(), 0, Vec::new());
+        let (task, processor) = (Origin::BuiltIn(MIGRATED), core.processor_here());
+        let identity = TaskIdentity { task, point: None, recorded: None, processor, depth: 0 };
+        let mut state = ContextState::new(&core, identity, Vec::new());
         if let Some(state) = Arc::get_mut(&mut state) {
             state.arrived = arrived;
         }
         let context = Context::of(Arc::clone(&state));
         let owned = Owned::new(state);
-        let results = context.submit_local(launcher, (domain, Some(points), is_index_launch));
+        let results = context.submit_local(launcher, domain, Some(points), is_index_launch);
         let closed = owned.close(Ok(()));
         poll_fn(|cx| owned.poll_drained(cx.waker())).await;
         let outcomes = outcomes(&results, points);
@@ -128,22 +130,22 @@ fn outcomes(results: &Results, points: AnyRect) -> Vec<TaskResult> {
 }
 
 /// Runs the leaf tasks of a packet here, which have these numbers among those whose results are gathered.
-fn run(core: &Arc<RuntimeCore>, (packet, values, tasks): (&TaskPacket, Bytes, Vec<usize>), gathered: &Arc<Gathered>) {
+fn run(core: &Arc<RuntimeCore>, packet: &TaskPacket, values: Bytes, tasks: Vec<usize>, gathered: &Arc<Gathered>) {
     let Some(leaves) = packet.leaf_values(values) else {
         let error = Error::launch(&packet.path, "another node has sent fewer values than this task uses");
         return tasks.into_iter().for_each(|task| gathered.end(task, TaskResult::Failed(error.clone())));
     };
     for (task, (leaf, values)) in tasks.into_iter().zip(leaves) {
         let gathered = Arc::clone(gathered);
-        instances::execute(core, (packet, leaf, values), move |result| gathered.end(task, result));
+        instances::execute(core, packet, leaf, values, move |result| gathered.end(task, result));
     }
 }
 
 /// Runs a part of a packet where its slice goes.
 fn go(core: &Arc<RuntimeCore>, Part { to, packet, values, tasks }: Part, gathered: &Arc<Gathered>) {
     match core.migration().filter(|migration| migration.node() != to) {
-        Some(migration) => migration.send(to, (&packet, values), gathered.forwarded(tasks)),
-        None => run(core, (&packet, values.into(), tasks), gathered),
+        Some(migration) => migration.send(to, &packet, values, gathered.forwarded(tasks)),
+        None => run(core, &packet, values.into(), tasks, gathered),
     }
 }
 
@@ -167,7 +169,7 @@ fn divide(core: &Arc<RuntimeCore>, packet: &TaskPacket, values: &Bytes) -> Resul
         depth: 1,
         tag: packet.tag,
     };
-    let whom = (origin, MapperNumber(packet.mapper)).into();
-    let slices = ask(core, migration, whom, (&info, packet.hops))?;
+    let whom = Whom { processor: origin, mapper: MapperNumber(packet.mapper) };
+    let slices = ask(core, migration, whom, &info, packet.hops)?;
     split(packet, values, &slices).ok_or_else(no_sense)
 }

@@ -34,7 +34,9 @@ use crate::task::{Body, LeafBody, TaskDefinition};
 /// Has a worker run a leaf task of a packet, and calls when that has ended.
 pub(super) fn execute(
     core: &Arc<RuntimeCore>,
-    (packet, leaf, values): (&TaskPacket, &LeafPoint, Bytes),
+    packet: &TaskPacket,
+    leaf: &LeafPoint,
+    values: Bytes,
     done: impl FnOnce(TaskResult) + Send + 'static,
 ) {
     let Some(task) = MigratedTask::of(packet, leaf, values) else { return done(TaskResult::Failed(unknown(packet))) };
@@ -109,7 +111,7 @@ impl MigratedTask {
     /// Runs the body: its value, and the values that it has made.
     fn run(&self, core: &Arc<RuntimeCore>, processor: ProcessorId) -> std::result::Result<(Vec<u8>, Vec<u8>), Stop> {
         let requirements = self.migratable.requirements().iter().zip(&self.spaces).enumerate();
-        let place = |(number, of)| self.place(core, processor, (number, of));
+        let place = |(number, (requirement, space))| self.place(core, processor, number, requirement, space);
         let regions = requirements.map(place).collect::<std::result::Result<Vec<_>, Stop>>()?;
         // SAFETY: the instances were just made. The other node, which runs the same program, has sent the values of
         // this task.
@@ -128,7 +130,7 @@ impl MigratedTask {
         };
         let shown = self.is_index_launch.then_some(self.point);
         let outcome = fault::catch(|| (self.body)(&call)).map_err(|fault| Error::of_fault(&fault, name, shown));
-        let value = outcome.flatten().map_err(|error| error.of_task((name, shown), None))?;
+        let value = outcome.flatten().map_err(|error| error.of_task(name, shown, None))?;
         let codec = self.definition.result_codec();
         let value = codec.and_then(|codec| codec.encode(value.as_any()));
         let value = value.ok_or_else(|| Error::NotSendable { task: name.to_owned() })?;
@@ -141,7 +143,9 @@ impl MigratedTask {
         &self,
         core: &Arc<RuntimeCore>,
         processor: ProcessorId,
-        (number, (requirement, space)): (usize, (&MigratedRequirement, &AnySpace)),
+        number: usize,
+        requirement: &MigratedRequirement,
+        space: &AnySpace,
     ) -> std::result::Result<PhysicalRegion, Stop> {
         let region = requirement.region(core.forest(), space)?;
         let columns: SmallVec<[FieldMask; 2]> = match requirement.privilege {
@@ -151,12 +155,12 @@ impl MigratedTask {
         };
         let layout = self.definition.variants()[self.variant].layout_of(number);
         let make = |fields: FieldMask| {
-            let instance = make(core, processor, (&region, &fields, requirement.privilege), layout)?;
+            let instance = make(core, processor, &region, &fields, requirement.privilege, layout)?;
             Ok::<_, Stop>((fields, instance))
         };
         let instances = columns.into_iter().map(make).collect::<std::result::Result<_, Stop>>()?;
         let (fields, privilege) = (requirement.fields.clone(), requirement.privilege);
-        Ok(PhysicalRegion::new(region, (fields, privilege), Placement::Instances(instances)))
+        Ok(PhysicalRegion::new(region, fields, privilege, Placement::Instances(instances)))
     }
 }
 
@@ -164,7 +168,9 @@ impl MigratedTask {
 fn make(
     core: &Arc<RuntimeCore>,
     processor: ProcessorId,
-    (region, fields, privilege): (&LogicalRegion, &FieldMask, Privilege),
+    region: &LogicalRegion,
+    fields: &FieldMask,
+    privilege: Privilege,
     constraint: LayoutConstraint,
 ) -> std::result::Result<Arc<PhysicalInstance>, Stop> {
     let operator = match privilege {
@@ -178,7 +184,9 @@ fn make(
         let spec = layout(region, fields, &choice, operator)?;
         let layout = spec.build().map_err(Error::internal)?;
         match create(core, visible.memory, &layout, kind) {
-            Ok(storage) => return Ok(core.store.new_instance(storage, region.clone(), fields.clone(), operator)),
+            Ok((storage, ready)) => {
+                return Ok(core.store.new_instance(storage, ready, region.clone(), fields.clone(), operator));
+            }
             Err(error) => refused = Some(error),
         }
     }
@@ -200,7 +208,7 @@ fn create(
             Ok(storage) => return Ok(storage),
             Err(error) => error,
         };
-        if !core.store.make_room((memory, i64::MAX)) && !core.store.discard_caches() {
+        if !core.store.make_room(memory, i64::MAX) && !core.store.discard_caches() {
             return Err(error);
         }
     }

@@ -41,7 +41,7 @@ impl Replica {
     ///
     /// # Errors
     /// The failure of the first node on which it has failed, the same on all; or the job's, if it is over.
-    pub(crate) async fn share_outcome(&self, (what, wait): (&'static str, Wait), own: Result<()>) -> Result<()> {
+    pub(crate) async fn share_outcome(&self, what: &'static str, wait: Wait, own: Result<()>) -> Result<()> {
         let agreement = self.begin_agreement(what);
         // It is about to wait.
         self.check.compare(&self.node);
@@ -114,15 +114,15 @@ impl Context {
             Ok(value) => (Some(value), Ok(())),
             Err(error) => (None, Err(error)),
         };
-        self.all_or_none((SHARES, Wait::Async), own).await?;
+        self.all_or_none(SHARES, Wait::Async, own).await?;
         value.ok_or_else(|| Error::launch(SHARES, "it has failed here, and nodes have agreed that it has not"))
     }
 
     /// Fails on all nodes of a replicated program if it does on one, with what that has failed with. Waits for all.
-    pub(crate) async fn all_or_none(&self, how: (&'static str, Wait), own: Result<()>) -> Result<()> {
+    pub(crate) async fn all_or_none(&self, what: &'static str, wait: Wait, own: Result<()>) -> Result<()> {
         match Replica::of(&self.state) {
             None => own,
-            Some(replica) => replica.share_outcome(how, own).await,
+            Some(replica) => replica.share_outcome(what, wait, own).await,
         }
     }
 }

@@ -49,8 +49,8 @@ impl Replica {
         }
         let block = self.node.directory.block(root.space());
         let parts: Vec<AnySpace> = in_block(partitioning, &block).iter().map(grown).collect();
-        let of = (root.space(), partitioning.colors());
-        let partitioning = ready(self.distribute_by(Wait::Blocking, self.begin_partition(), of, &parts))?;
+        let (pending, colors) = (self.begin_partition(), partitioning.colors());
+        let partitioning = ready(self.distribute_by(Wait::Blocking, pending, root.space(), colors, &parts))?;
         Ok(root.partition(&partitioning)?)
     }
 
@@ -61,17 +61,19 @@ impl Replica {
     pub(crate) async fn distribute(
         &self,
         pending: PendingPartition,
-        of: (&IndexSpaceNode, AnyRect),
+        parent: &IndexSpaceNode,
+        colors: AnyRect,
         parts: &[AnySpace],
     ) -> Result<Arc<Partitioning>> {
-        self.distribute_by(Wait::Async, pending, of, parts).await
+        self.distribute_by(Wait::Async, pending, parent, colors, parts).await
     }
 
     async fn distribute_by(
         &self,
         wait: Wait,
         PendingPartition { operation }: PendingPartition,
-        (parent, colors): (&IndexSpaceNode, AnyRect),
+        parent: &IndexSpaceNode,
+        colors: AnyRect,
         parts: &[AnySpace],
     ) -> Result<Arc<Partitioning>> {
         // Those before were for pieces to look at.
@@ -87,7 +89,7 @@ impl Replica {
         let is_disjoint = AnySpace::are_disjoint(dim, &pieces).expect("pieces of one root have one dimension");
         let exchanged = rounds.exchange_by::<bool, ()>(wait, is_disjoint, Vec::new()).await?;
         let is_disjoint = exchanged.values.into_iter().all(|is_disjoint| is_disjoint);
-        let pieces = DistributedPartition::new((directory, operation), (parent, colors), (own, pieces, is_disjoint));
+        let pieces = DistributedPartition::new(directory, operation, parent, colors, own, pieces, is_disjoint);
         Ok(parent.forest().distributed_partition(parent, colors, pieces)?)
     }
 
@@ -98,7 +100,7 @@ impl Replica {
     pub(crate) fn pieces_within(&self, parts: &LogicalPartition, pieces: &Arc<Partitioning>) -> Result<Vec<AnySpace>> {
         let mut rounds = Rounds::new(&self.node, self.begin_rounds(LOOKS), 0);
         let parts = in_block(parts.partitioning(), &self.node.directory.block(pieces.parent()));
-        ready(self.hand_out(&parts, pieces, (&mut rounds, Wait::Blocking)))
+        ready(self.hand_out(&parts, pieces, &mut rounds, Wait::Blocking))
     }
 
     /// The parts of pieces that lie among some points, which differ from node to node: for a partition that is about to
@@ -122,7 +124,7 @@ impl Replica {
         for (node, parts) in exchanged.messages {
             parts.into_iter().for_each(|(_, Points(part))| wanted[node] = part);
         }
-        self.hand_out(&wanted, pieces, (&mut rounds, Wait::Async)).await
+        self.hand_out(&wanted, pieces, &mut rounds, Wait::Async).await
     }
 
     /// Each node wants what pieces have of other points, of which those in the own block are known.
@@ -130,7 +132,8 @@ impl Replica {
         &self,
         wanted: &[AnySpace],
         pieces: &Arc<Partitioning>,
-        (rounds, wait): (&mut Rounds<'_>, Wait),
+        rounds: &mut Rounds<'_>,
+        wait: Wait,
     ) -> Result<Vec<AnySpace>> {
         let (dim, block) = (parent_dim(pieces.parent()), self.node.directory.block(pieces.parent()));
         let here = in_block(pieces, &block);

@@ -59,9 +59,13 @@ pub(crate) enum SetOperation {
 impl DistributedPartition {
     /// Pieces that were computed, of which these are in the own block. Other nodes ask for them by the name.
     pub(super) fn new(
-        (directory, name): (&Directory, u64),
-        (parent, colors): (&IndexSpaceNode, AnyRect),
-        (own, pieces, is_disjoint): (Shape, Vec<AnySpace>, bool),
+        directory: &Directory,
+        name: u64,
+        parent: &IndexSpaceNode,
+        colors: AnyRect,
+        own: Shape,
+        pieces: Vec<AnySpace>,
+        is_disjoint: bool,
     ) -> Arc<Self> {
         let pieces = Arc::new(pieces);
         let held = directory.register(name, &pieces);

@@ -51,7 +51,8 @@ impl Replica {
         &self,
         context: &Context,
         mut launcher: TaskLauncher,
-        (domain, index_launch): (AnyRect, bool),
+        domain: AnyRect,
+        index_launch: bool,
     ) -> Result<Arc<Results>> {
         let operation = self.node.begin_operation(OperationName::Of(Arc::clone(launcher.definition()) as _));
         let state = &context.state;
@@ -77,11 +78,11 @@ impl Replica {
         }
         if local.is_empty() {
             let is_whole = plan.mine.len() == 1;
-            preparation.launch(context, &self.node, (operation, is_whole));
+            preparation.launch(context, &self.node, operation, is_whole);
             drop(program);
             let mut submit = |share: AnyRect, launcher: &mut TaskLauncher| {
                 let part = if is_whole { preparation.task_part() } else { None };
-                local.push((share, context.submit_lent(launcher, (domain, Some(share), index_launch), part)));
+                local.push((share, context.submit_lent(launcher, domain, Some(share), index_launch, part)));
             };
             if let Some((last, others)) = plan.mine.split_last() {
                 others.iter().for_each(|share| submit(*share, &mut launcher.clone()));
@@ -101,14 +102,14 @@ impl Replica {
         let LaunchSite { definition, domain, .. } = &*plan.site;
         let mut earlier = plan.results.lock();
         if let Some(results) = earlier.as_mut().and_then(Arc::get_mut) {
-            match results.renew_shared((operation, local)) {
+            match results.renew_shared(operation, local) {
                 Ok(()) => return earlier.clone().expect("they are there"),
                 Err(unused) => local = unused,
             }
         }
         let (name, codec) = (CollectiveName { operation, part: 0 }, definition.result_codec());
-        let whole = (Origin::of(definition), *domain, codec);
-        let results = SharedResults::results((&self.node, &self.check, name), whole, local);
+        let origin = Origin::of(definition);
+        let results = SharedResults::results(&self.node, &self.check, name, origin, *domain, codec, local);
         // What the points return is not kept for longer than the program keeps it.
         *earlier = codec.is_some_and(Codec::is_of_nothing).then(|| Arc::clone(&results));
         results
@@ -135,8 +136,7 @@ impl Replica {
         let parts = parts.iter().map(|part| part.space().clone()).collect();
         let colors = AnyRect::from(Rect::<1>::from(0..self.node.nodes() as i64));
         let own = self.node.directory.block(root.space());
-        let parts =
-            DistributedPartition::new((&self.node.directory, operation), (root.space(), colors), (own, parts, true));
+        let parts = DistributedPartition::new(&self.node.directory, operation, root.space(), colors, own, parts, true);
         Ok(root.partition(&root.space().forest().distributed_partition(root.space(), colors, parts)?)?)
     }
 
@@ -153,7 +153,7 @@ impl Replica {
     ) -> Result<()> {
         let what = if privilege == Privilege::Read { "looks at" } else { "changes" };
         let operation = self.node.begin_operation(what);
-        self.note_use(what, region, (fields, None));
+        self.note_use(what, region, fields, None);
         // It is about to wait.
         self.check.compare(&self.node);
         let (root, shapes) = (region.root_region(), shapes(region));
@@ -162,7 +162,7 @@ impl Replica {
         let one = Use { root: root.clone(), fields, privilege: Privilege::Read, layout: &layout, part: PartOfUse::All };
         let steps = self.prepare(&[one], &mut Rounds::new(&self.node, operation, 0))?;
         let mut program = self.program.lock();
-        Preparation::new(&self.node, &mut program.pieces, (steps, 0)).launch(context, &self.node, (operation, false));
+        Preparation::new(&self.node, &mut program.pieces, steps, 0).launch(context, &self.node, operation, false);
         if privilege != Privilege::Read {
             self.knowledge(&mut program, &root).fill(fields, region.space().shape(), shapes);
         }
@@ -178,7 +178,7 @@ impl Replica {
         with: Option<Compared>,
     ) {
         self.node.begin_operation(what);
-        self.note_use(what, region, (fields, with));
+        self.note_use(what, region, fields, with);
         let (root, points) = (region.root_region(), region.space().shape());
         self.knowledge(&mut self.program.lock(), &root).fill(fields, points, shapes(region));
     }
@@ -189,7 +189,7 @@ impl Replica {
     /// The job's, if it is over.
     pub(crate) fn forget_copies(&self, region: &LogicalRegion, fields: &FieldMask) -> Result<Vec<Requirement>> {
         let operation = self.node.begin_operation(FORGETS);
-        self.note_use(FORGETS, region, (fields, None));
+        self.note_use(FORGETS, region, fields, None);
         let (root, shapes) = (region.root_region(), shapes(region));
         let everywhere = vec![region.space().shape().clone(); self.node.nodes()];
         let layout = self.knowledge(&mut self.program.lock(), &root).layout(&everywhere, shapes);
@@ -207,20 +207,21 @@ impl Replica {
         Ok(given_up.collect::<Result<_, _>>()?)
     }
 
-    /// Every node is about to use its areas of a region itself, which are apart; then, with `is_zeroed`, all areas
-    /// become zero everywhere.
+    /// Every node is about to use its areas of a region itself, which are apart.
     ///
     /// # Errors
     /// The job's, if it is over.
     pub(crate) fn use_areas(
         &self,
         context: &Context,
-        (what, region): (&'static str, &LogicalRegion),
-        (fields, privilege): (&FieldMask, Privilege),
-        (areas, is_zeroed): (&[Shape], bool),
+        what: &'static str,
+        region: &LogicalRegion,
+        fields: &FieldMask,
+        privilege: Privilege,
+        areas: &[Shape],
     ) -> Result<()> {
         let operation = self.node.begin_operation(what);
-        self.note_use(what, region, (fields, Some(Compared::areas(hash_of_areas(areas)))));
+        self.note_use(what, region, fields, Some(Compared::areas(hash_of_areas(areas))));
         // It may be about to wait.
         self.check.compare(&self.node);
         let (root, shapes) = (region.root_region(), shapes(region));
@@ -228,12 +229,15 @@ impl Replica {
         let one = Use { root: root.clone(), fields, privilege, layout: &layout, part: PartOfUse::All };
         let steps = self.prepare(&[one], &mut Rounds::new(&self.node, operation, 0))?;
         let mut program = self.program.lock();
-        Preparation::new(&self.node, &mut program.pieces, (steps, 0)).launch(context, &self.node, (operation, false));
-        if is_zeroed {
-            let knowledge = self.knowledge(&mut program, &root);
-            areas.iter().for_each(|area| knowledge.fill(fields, area, shapes));
-        }
+        Preparation::new(&self.node, &mut program.pieces, steps, 0).launch(context, &self.node, operation, false);
         Ok(())
+    }
+
+    /// The areas of a region become zero on all nodes, at this place in the program.
+    pub(crate) fn zero_areas(&self, region: &LogicalRegion, fields: &FieldMask, areas: &[Shape]) {
+        let mut program = self.program.lock();
+        let knowledge = self.knowledge(&mut program, &region.root_region());
+        areas.iter().for_each(|area| knowledge.fill(fields, area, shapes(region)));
     }
 
     /// The node of each point of a domain, as the mapper deals a launch of this name.
@@ -253,10 +257,9 @@ impl Replica {
             depth: state.depth + 1,
             tag: 0,
         };
-        let dealt =
-            state.core.seat((state.processor, context.mapper)).call(&state.core.store, SHARD_LAUNCH, |mapper| {
-                sharding::shares(&mapper.shard_launch(&info, nodes), &domain, nodes)
-            })?;
+        let dealt = state.core.seat(state.whom(context.mapper)).call(&state.core.store, SHARD_LAUNCH, |mapper| {
+            sharding::shares(&mapper.shard_launch(&info, nodes), &domain, nodes)
+        })?;
         let shares = dealt.map_err(|problem| Error::mapper(SHARD_LAUNCH, format!("for the {name}, {problem}")))?;
         let mut owners = vec![0; domain.volume() as usize];
         for (node, share) in shares.iter().enumerate() {
@@ -277,9 +280,9 @@ impl Replica {
         self.node.nodes()
     }
 
-    fn note_use(&self, what: &'static str, region: &LogicalRegion, (fields, with): (&FieldMask, Option<Compared>)) {
+    fn note_use(&self, what: &'static str, region: &LogicalRegion, fields: &FieldMask, with: Option<Compared>) {
         let known_as = self.program.lock().regions.get(&region.tree().id()).copied();
-        let digest = digest_of_use(what, (region, known_as), (fields, with));
+        let digest = digest_of_use(what, region, known_as, fields, with);
         self.check.add(&self.node, (digest, Operation::Use(what, region.clone(), fields.clone(), with)));
     }
 
@@ -288,11 +291,8 @@ impl Replica {
         self.check.add(&self.node, other(what));
         let one = AnyRect::from(Rect::<1>::from(0..1));
         let name = CollectiveName { operation: self.node.begin_operation(what), part: 0 };
-        let whole = (Origin::BuiltIn(what), one, None);
-        Future::new(
-            SharedResults::results((&self.node, &self.check, name), whole, smallvec![(one, mine.source().results())]),
-            0,
-        )
+        let (origin, local) = (Origin::BuiltIn(what), smallvec![(one, mine.source().results())]);
+        Future::new(SharedResults::results(&self.node, &self.check, name, origin, one, None, local), 0)
     }
 
     /// A mapper has answered this for a tunable.
@@ -309,9 +309,9 @@ impl Replica {
         self.check.add(&self.node, other(PER_NODE));
         let (mine, all) = (Rect::<1>::from(rank..rank + 1).into(), Rect::<1>::from(0..nodes).into());
         let name = CollectiveName { operation: self.node.begin_operation(PER_NODE), part: 0 };
-        let whole = (Origin::BuiltIn(PER_NODE), all, Some(Codec::of::<T>()));
+        let (origin, codec) = (Origin::BuiltIn(PER_NODE), Some(Codec::of::<T>()));
         let local = smallvec![(mine, Results::ready(realm, PER_NODE, value))];
-        FutureMap::new(SharedResults::results((&self.node, &self.check, name), whole, local))
+        FutureMap::new(SharedResults::results(&self.node, &self.check, name, origin, all, codec, local))
     }
 
     /// The program has made a region.
@@ -321,7 +321,7 @@ impl Replica {
         program.regions_made += 1;
         program.regions.insert(region.tree().id(), number);
         drop(program);
-        self.note_use("makes", region, (&FieldMask::default(), None));
+        self.note_use("makes", region, &FieldMask::default(), None);
     }
 
     /// The program has destroyed a region. That is compared if it has made it: what a task has made is known on the
@@ -330,7 +330,7 @@ impl Replica {
         let tree = region.tree().id();
         let is_everywhere = self.program.lock().regions.contains_key(&tree);
         if is_everywhere {
-            self.note_use("destroys", region, (&FieldMask::default(), None));
+            self.note_use("destroys", region, &FieldMask::default(), None);
         }
         self.forget(tree);
     }
@@ -446,7 +446,7 @@ impl Replica {
         let mut program = self.program.lock();
         // Nodes have met, if they had to.
         let after = self.states(&mut program, &plan.roots).unwrap_or_default();
-        let preparation = Arc::new(Preparation::new(&self.node, &mut program.pieces, (steps, plan.site.tag)));
+        let preparation = Arc::new(Preparation::new(&self.node, &mut program.pieces, steps, plan.site.tag));
         let mut all_known = plan.known.lock();
         if all_known.len() == MOST_KNOWN {
             all_known.remove(0);

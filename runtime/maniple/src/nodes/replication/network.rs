@@ -88,7 +88,7 @@ pub(super) fn join(
         let migration = Arc::clone(&migration);
         move |mut received: Received<'_, '_>| {
             let payload = received.take_payload();
-            migration.receive(NodeId(received.from() as u16), message, (received.encoded_header(), payload))
+            migration.receive(NodeId(received.from() as u16), message, received.encoded_header(), payload)
         }
     };
     let builder = JobBuilder::new(transport, realm)

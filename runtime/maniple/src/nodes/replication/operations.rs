@@ -100,7 +100,7 @@ pub(crate) fn other(what: &'static str) -> Digested {
 }
 
 /// A use of the results of an operation, given by the number of the operation and their origin.
-pub(crate) fn use_of_results(what: &'static str, (operation, of): (u64, &Origin)) -> Digested {
+pub(crate) fn use_of_results(what: &'static str, operation: u64, of: &Origin) -> Digested {
     (digest_of((what, operation)), Operation::Results(what, operation, of.clone()))
 }
 
@@ -149,8 +149,10 @@ pub(crate) fn digest_with(launch: u64, arguments: Option<&Digest>) -> u64 {
 /// not.
 pub(crate) fn digest_of_use(
     what: &str,
-    (region, known_as): (&LogicalRegion, Option<u64>),
-    (fields, with): (&FieldMask, Option<Compared>),
+    region: &LogicalRegion,
+    known_as: Option<u64>,
+    fields: &FieldMask,
+    with: Option<Compared>,
 ) -> u64 {
     let mut hasher = FxHasher::default();
     (what, known_as, fields, with).hash(&mut hasher);

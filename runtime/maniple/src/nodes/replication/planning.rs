@@ -27,7 +27,7 @@ use super::replica::{Program, Replica};
 use super::sharding::{self, Shares};
 use crate::context::ContextState;
 use crate::instances::bound::Bound;
-use crate::launch::{Everywhere, LaunchSite, Launching, Sharing, View, check};
+use crate::launch::{CheckContext, Everywhere, LaunchSite, Launching, Sharing, View, check};
 use crate::support::error::{Error, Result};
 
 /// The number of remembered plans at which all of them are forgotten.
@@ -52,7 +52,7 @@ impl Replica {
         operation: u64,
     ) -> Result<Arc<Plan>> {
         if let Some(plan) = self.known_plan(state, launching) {
-            self.note_launch(launching, (&plan.site, plan.digest, &plan.dealt));
+            self.note_launch(launching, &plan.site, plan.digest, &plan.dealt);
             return Ok(plan);
         }
         let is_distributed = |requirement: &Requirement| distributed(&requirement.target).is_some();
@@ -72,14 +72,14 @@ impl Replica {
             state.submit_zero(zero)?;
         }
         let site = site?;
-        let dealt = self.deal(state, &site)?;
+        let (sharding, shares) = self.deal(state, &site)?;
         let plan = match has_distributed {
             false => {
-                let plan = self.plan_of_known(&site, dealt)?;
-                self.note_launch(launching, (&plan.site, plan.digest, &plan.dealt));
+                let plan = self.plan_of_known(&site, sharding, shares)?;
+                self.note_launch(launching, &plan.site, plan.digest, &plan.dealt);
                 plan
             }
-            true => self.plan_of_distributed((state, launching), &site, dealt, operation)?,
+            true => self.plan_of_distributed(state, launching, &site, sharding, shares, operation)?,
         };
         let plan = Arc::new(plan);
         if site.definition.is_dealt_in_blocks() {
@@ -116,7 +116,7 @@ impl Replica {
         Some(Arc::clone(known))
     }
 
-    fn note_launch(&self, launching: &Launching<'_>, (site, launch, dealt): (&Arc<LaunchSite>, u64, &Arc<str>)) {
+    fn note_launch(&self, launching: &Launching<'_>, site: &Arc<LaunchSite>, launch: u64, dealt: &Arc<str>) {
         let arguments = launching.launcher.digest();
         let digest = digest_with(launch, arguments.as_ref());
         self.check.add(&self.node, (digest, Operation::Launch(Arc::clone(site), Arc::clone(dealt), arguments)));
@@ -143,13 +143,13 @@ impl Replica {
             tag: site.tag,
         };
         // The sharding may be code of the mapper's too.
-        let dealt = core.seat((state.processor, site.mapper)).call(&core.store, SHARD_LAUNCH, |mapper| {
+        let dealt = core.seat(state.whom(site.mapper)).call(&core.store, SHARD_LAUNCH, |mapper| {
             let sharding = mapper.shard_launch(&info, nodes);
             let shares = match site.index_launch {
                 true => sharding::shares(&sharding, &site.domain, nodes),
                 false => {
                     let (point, domain) = first_piece(&site.bounds).unwrap_or((site.domain.lo(), site.domain));
-                    let node = sharding::node_of(&sharding, (point, &domain), nodes);
+                    let node = sharding::node_of(&sharding, point, &domain, nodes);
                     node.map(|node| sharding::on_one(&site.domain, nodes, node))
                 }
             };
@@ -161,7 +161,7 @@ impl Replica {
     }
 
     /// The plan of a launch over what all nodes know.
-    fn plan_of_known(&self, site: &Arc<LaunchSite>, (sharding, shares): (Sharding, Shares)) -> Result<Plan> {
+    fn plan_of_known(&self, site: &Arc<LaunchSite>, sharding: Sharding, shares: Shares) -> Result<Plan> {
         let targets: Vec<&Target> = site.bounds.iter().map(|bound| &bound.requirement.target).collect();
         let areas = |shares: &Shares| -> Result<Vec<Vec<Shape>>> {
             targets.iter().map(|target| areas_of(target, &site.domain, shares, &Everywhere)).collect()
@@ -177,8 +177,8 @@ impl Replica {
             }
         };
         let hashes: Vec<u64> = areas.iter().map(|areas| hash_of_areas(areas)).collect();
-        let (digest, dealt) = self.described(site, (&sharding, &shares), &hashes);
-        Ok(self.plan_of_areas(site, (shares, in_place), areas, (digest, dealt)))
+        let (digest, dealt) = self.described(site, &sharding, &shares, &hashes);
+        Ok(self.plan_of_areas(site, shares, in_place, areas, digest, dealt))
     }
 
     /// Deals all points to one node. Uses of the same data are put in order there.
@@ -188,7 +188,7 @@ impl Replica {
     }
 
     /// The digest of a launch, which nodes compare, and the dealing of its points to nodes, in words for messages.
-    fn described(&self, site: &LaunchSite, (sharding, shares): (&Sharding, &Shares), uses: &[u64]) -> (u64, Arc<str>) {
+    fn described(&self, site: &LaunchSite, sharding: &Sharding, shares: &Shares, uses: &[u64]) -> (u64, Arc<str>) {
         let dealt = match sharding {
             Sharding::ByPoint(_) => format!("{sharding}, {}", sharding::shown(shares)),
             _ => sharding.to_string(),
@@ -203,9 +203,11 @@ impl Replica {
     fn plan_of_areas(
         &self,
         site: &Arc<LaunchSite>,
-        (shares, in_place): (Shares, bool),
+        shares: Shares,
+        in_place: bool,
         areas: Vec<Vec<Shape>>,
-        (digest, dealt): (u64, Arc<str>),
+        digest: u64,
+        dealt: Arc<str>,
     ) -> Plan {
         let mut program = self.program.lock();
         let layouts = site.bounds.iter().zip(areas).map(|(bound, areas)| {
@@ -241,9 +243,11 @@ impl Replica {
     /// The plan of a launch over distributed partitions.
     fn plan_of_distributed(
         &self,
-        (state, launching): (&ContextState, &Launching<'_>),
+        state: &ContextState,
+        launching: &Launching<'_>,
         site: &Arc<LaunchSite>,
-        (sharding, shares): (Sharding, Shares),
+        sharding: Sharding,
+        shares: Shares,
         operation: u64,
     ) -> Result<Plan> {
         let targets: Vec<&Target> = site.bounds.iter().map(|bound| &bound.requirement.target).collect();
@@ -252,8 +256,8 @@ impl Replica {
             None => Ok(hash_of_areas(&areas_of(target, &site.domain, &shares, &Everywhere)?)),
         });
         let uses: Vec<u64> = uses.collect::<Result<_>>()?;
-        let (digest, dealt) = self.described(site, (&sharding, &shares), &uses);
-        self.note_launch(launching, (site, digest, &dealt));
+        let (digest, dealt) = self.described(site, &sharding, &shares, &uses);
+        self.note_launch(launching, site, digest, &dealt);
         // It is about to wait.
         self.check.compare(&self.node);
 
@@ -271,13 +275,13 @@ impl Replica {
         }
         let shares = if in_place { self.on_one(site, &sharding) } else { shares };
         let areas = self.areas_in_block(&targets, &site.domain, &shares)?;
-        self.tell_of_pieces(&targets, (&site.domain, &shares), &mut rounds)?;
+        self.tell_of_pieces(&targets, &site.domain, &shares, &mut rounds)?;
         let mut program = self.program.lock();
         for target in targets.iter().filter(|target| distributed(target).is_some()) {
             self.go_to_blocks(&mut program, &target.bound().root_region());
         }
         drop(program);
-        Ok(self.plan_of_areas(site, (shares, in_place), areas, (digest, dealt)))
+        Ok(self.plan_of_areas(site, shares, in_place, areas, digest, dealt))
     }
 
     /// Refuses a launch that interferes with itself, as far as that can be seen in this node's block. Whether it has to
@@ -290,7 +294,8 @@ impl Replica {
         shares: &Shares,
     ) -> Result<bool> {
         let block = InBlock::of(&self.node.directory);
-        check(site.name(), &site.bounds, (&site.domain, site.index_launch), (&block, state))?;
+        let context = CheckContext { view: &block, deletions: state };
+        check(site.name(), &site.bounds, &site.domain, site.index_launch, context)?;
         let areas = self.areas_in_block(targets, &site.domain, shares)?;
         Ok(is_in_place(site, &areas))
     }
@@ -306,7 +311,8 @@ impl Replica {
     fn tell_of_pieces(
         &self,
         targets: &[&Target],
-        (domain, shares): (&AnyRect, &Shares),
+        domain: &AnyRect,
+        shares: &Shares,
         rounds: &mut Rounds<'_>,
     ) -> Result<()> {
         // In the order in which they come up, which is the same on all nodes.

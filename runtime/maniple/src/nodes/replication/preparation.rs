@@ -47,17 +47,13 @@ struct Parcels(Arc<Addresses>);
 impl Preparation {
     /// Of steps, each in a region tree, and with the number that all nodes give it if it is an exchange. The tag is
     /// that of the launch for which they are.
-    pub(super) fn new(
-        node: &Arc<Node>,
-        pieces: &mut Pieces,
-        (steps, tag): (Vec<(LogicalRegion, u32, Step)>, u64),
-    ) -> Self {
+    pub(super) fn new(node: &Arc<Node>, pieces: &mut Pieces, steps: Vec<(LogicalRegion, u32, Step)>, tag: u64) -> Self {
         let mut moves = Vec::new();
         for (root, number, step) in steps {
             match step {
                 Step::Identity { fields, operator, place } => {
                     let pieces = pieces.of(&root, [&place].into_iter());
-                    let launch = OverPieces::new(&IDENTITY, (pieces, &fields, Privilege::Discard), 1);
+                    let launch = OverPieces::new(&IDENTITY, pieces, &fields, Privilege::Discard, 1);
                     moves.push(Move::Identity(launch, operator));
                 }
                 // They are no part of what comes before a launch.
@@ -75,7 +71,7 @@ impl Preparation {
     }
 
     /// Launches it all, for an operation of the program, as parts of a whole or as launches like any others.
-    pub(super) fn launch(&self, context: &Context, node: &Node, (operation, is_whole): (u64, bool)) {
+    pub(super) fn launch(&self, context: &Context, node: &Node, operation: u64, is_whole: bool) {
         let mut again = self.again(node, operation);
         let launches = self.moves.iter().flat_map(Move::launches);
         let parts = self.launches();
@@ -219,7 +215,7 @@ impl Maker<'_> {
 
     fn over_pieces(&mut self, task: &Arc<TaskDefinition>, privilege: Privilege, parcels: &[Parcel]) -> OverPieces {
         let pieces = self.pieces.of(self.root, parcels.iter().map(|parcel| &parcel.points));
-        OverPieces::new(task, (pieces, self.fields, privilege), parcels.len())
+        OverPieces::new(task, pieces, self.fields, privilege, parcels.len())
     }
 
     fn parcels(&self, parcels: &[Parcel]) -> Parcels {
@@ -236,7 +232,9 @@ impl Maker<'_> {
 impl OverPieces {
     fn new(
         task: &Arc<TaskDefinition>,
-        (pieces, fields, privilege): (LogicalPartition, &FieldMask, Privilege),
+        pieces: LogicalPartition,
+        fields: &FieldMask,
+        privilege: Privilege,
         count: usize,
     ) -> Self {
         let requirement = Requirement::new(pieces, fields.clone(), privilege);
@@ -252,7 +250,7 @@ impl OverPieces {
         let domain = AnyRect::from(Rect::<1>::from(0..self.count as i64));
         let mut launcher = self.used.lock().take().unwrap_or_else(|| self.launcher.clone());
         complete(&mut launcher);
-        context.submit_lent(&mut launcher, (domain, None, true), part);
+        context.submit_lent(&mut launcher, domain, None, true, part);
         *self.used.lock() = launcher.lent_again(&self.launcher);
     }
 }

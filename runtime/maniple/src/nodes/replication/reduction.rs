@@ -11,7 +11,7 @@ use maniple_space::{AnyRect, Rect};
 use serde::{Deserialize, Serialize};
 
 use super::node::Node;
-use super::operations::use_of_results;
+
 use super::shared_results::SharedResults;
 use crate::results::completion::Folding;
 use crate::results::{Input, Origin, Results};
@@ -78,12 +78,12 @@ impl Reduction {
 pub(super) fn reduce(launch: &Arc<SharedResults>, folding: Folding) -> Arc<Results> {
     let node = &launch.node;
     // A wait for the outcome is a wait for what all nodes have done so far.
-    launch.check.add_awaited(node, use_of_results("reduces", launch.launched_as()));
+    launch.check.add_awaited(node, launch.used("reduces"));
     let name = CollectiveName { operation: node.begin_operation(NAME), part: 0 };
     let complete = node.realm().user_event();
     let sources = launch.local.iter().map(|(_, results)| Input::all(Arc::clone(results)));
-    let whole = (Origin::BuiltIn(NAME), AnyRect::from(Rect::<1>::from(0..1)));
-    let folded = Results::from_afar(node.realm(), whole, complete.event(), sources.collect());
+    let (origin, one) = (Origin::BuiltIn(NAME), AnyRect::from(Rect::<1>::from(0..1)));
+    let folded = Results::from_afar(node.realm(), origin, one, complete.event(), sources.collect());
     let reduction = Reduction { folding, codec: launch.codec, node: Arc::clone(node) };
     let (shared, results) = (Arc::clone(launch), Arc::clone(&folded));
     launch.when_here(move || {

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use maniple_cluster::{CollectiveName, encode};
 use maniple_realm::fault;
 
-use super::operations::use_of_results;
 use super::reduction::{Partial, Reduction, error};
 use super::shared_results::SharedResults;
 use crate::data::value::Value;
@@ -37,17 +36,17 @@ struct Scan {
 /// Starts a scan: each result of a launch is folded with those before it, itself included or not.
 pub(super) fn scan(launch: &Arc<SharedResults>, folding: Folding, inclusive: bool) -> Arc<Results> {
     let (node, check) = (&launch.node, &launch.check);
-    check.add_awaited(node, use_of_results("scans", launch.launched_as()));
+    check.add_awaited(node, launch.used("scans"));
     let exchange = CollectiveName { operation: node.begin_operation(NAME), part: 0 };
     let name = CollectiveName { operation: node.begin_operation(NAME), part: 0 };
     let complete = node.realm().user_event();
     let scanned = launch.local.iter().map(|(points, results)| {
-        let (whole, source) = ((Origin::BuiltIn(NAME), *points), Input::all(Arc::clone(results)));
-        (*points, Results::from_afar(node.realm(), whole, complete.event(), [source].into_iter().collect()))
+        let sources = [Input::all(Arc::clone(results))].into_iter().collect();
+        (*points, Results::from_afar(node.realm(), Origin::BuiltIn(NAME), *points, complete.event(), sources))
     });
     let scanned: Local = scanned.collect();
-    let whole = (Origin::BuiltIn(NAME), launch.domain, launch.codec);
-    let all = SharedResults::results((node, check, name), whole, scanned.clone());
+    let (origin, local) = (Origin::BuiltIn(NAME), scanned.clone());
+    let all = SharedResults::results(node, check, name, origin, launch.domain, launch.codec, local);
     let reduction = Reduction { folding, codec: launch.codec, node: Arc::clone(node) };
     let (launch, stretches) = (Arc::clone(launch), stretches(launch));
     let scan = Scan { launch: Arc::clone(&launch), reduction, inclusive, stretches, scanned };
@@ -90,7 +89,7 @@ fn stretches(launch: &SharedResults) -> Vec<(u64, Vec<Place>)> {
 
 impl Scan {
     /// The result of a point that runs here.
-    fn value(&self, (part, index): Place) -> Result<&dyn Any> {
+    fn value(&self, part: usize, index: usize) -> Result<&dyn Any> {
         let results = &self.launch.local[part].1;
         match results.error_of(index) {
             Some(error) => Err(error),
@@ -101,7 +100,7 @@ impl Scan {
     /// Folds the results of a stretch.
     fn fold(&self, places: &[Place]) -> Partial {
         let failed = |error| Partial::Failed(self.launch.node.tell(&error));
-        self.reduction.fold(places.iter().map(|&place| self.value(place).map_err(failed)))
+        self.reduction.fold(places.iter().map(|&(part, index)| self.value(part, index).map_err(failed)))
     }
 
     /// Folds values.
@@ -140,14 +139,13 @@ impl Scan {
             self.folded(std::iter::once(value.as_any()))
         };
         let mut before = copied(before);
-        for &place in places {
-            let with = match (&before, self.value(place)) {
+        for &(part, index) in places {
+            let with = match (&before, self.value(part, index)) {
                 (Err(error), _) => Err(error.clone()),
                 (_, Err(error)) => Err(error),
                 (Ok(before), Ok(value)) => self.folded([before.as_any(), value].into_iter()),
             };
             let without = std::mem::replace(&mut before, with);
-            let (part, index) = place;
             self.scanned[part].1.set(index, if self.inclusive { copied(&before) } else { without });
         }
     }

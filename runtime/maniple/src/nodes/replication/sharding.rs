@@ -13,17 +13,13 @@ pub(crate) fn shares(sharding: &Sharding, domain: &AnyRect, nodes: usize) -> Res
         Sharding::Blocked => Ok(blocked(domain, nodes)),
         Sharding::OnOne(node) => Ok(on_one(domain, nodes, known(*node, nodes, || format!("all points of {domain}"))?)),
         Sharding::Cyclic | Sharding::ByPoint(_) => {
-            by_point(domain, nodes, |point| node_of(sharding, (point, domain), nodes))
+            by_point(domain, nodes, |point| node_of(sharding, point, domain, nodes))
         }
     }
 }
 
 /// The node of one point.
-pub(crate) fn node_of(
-    sharding: &Sharding,
-    (point, domain): (AnyPoint, &AnyRect),
-    nodes: usize,
-) -> Result<Rank, String> {
+pub(crate) fn node_of(sharding: &Sharding, point: AnyPoint, domain: &AnyRect, nodes: usize) -> Result<Rank, String> {
     let node = match sharding {
         Sharding::Blocked => {
             let holds = |share: &Vec<AnyRect>| share.iter().any(|block| block.contains(point));
@@ -133,7 +129,7 @@ mod tests {
             prop_assert_eq!(shares.len(), nodes);
             prop_assert_eq!(shares.iter().map(|share| volume(share)).sum::<u64>(), domain.volume());
             for point in domain.points() {
-                let node = node_of(&sharding, (point, &domain), nodes).unwrap();
+                let node = node_of(&sharding, point, &domain, nodes).unwrap();
                 prop_assert!(shares[node].iter().any(|block| block.contains(point)), "{point} is not on {node}");
             }
         }

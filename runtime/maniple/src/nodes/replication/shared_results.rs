@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::node::Node;
-use super::operations::Check;
+use super::operations::{Check, Digested, use_of_results};
 use crate::results::{Input, Local, Origin, Results, Shared, Values};
 use crate::support::error::Error;
 use crate::task::Codec;
@@ -55,8 +55,12 @@ enum Outcome {
 impl SharedResults {
     /// The results of all points of a launch, of which some run here.
     pub(crate) fn results(
-        (node, check, name): (&Arc<Node>, &Arc<Check>, CollectiveName),
-        (origin, domain, codec): (Origin, AnyRect, Option<Codec>),
+        node: &Arc<Node>,
+        check: &Arc<Check>,
+        name: CollectiveName,
+        origin: Origin,
+        domain: AnyRect,
+        codec: Option<Codec>,
         local: Local,
     ) -> Arc<Results> {
         let sources = local.iter().map(|(_, results)| Input::all(Arc::clone(results))).collect();
@@ -71,12 +75,12 @@ impl SharedResults {
             values: Values::default(),
             complete: Mutex::new(None),
         };
-        Results::from_afar(node.realm(), (origin, domain), Arc::new(shared) as Arc<dyn Shared>, sources)
+        Results::from_afar(node.realm(), origin, domain, Arc::new(shared) as Arc<dyn Shared>, sources)
     }
 
-    /// The number of the launch among the program's operations, and what it is of.
-    pub(super) fn launched_as(&self) -> (u64, &Origin) {
-        (self.name.operation, &self.origin)
+    /// A use of the results by the program, which nodes compare.
+    pub(super) fn used(&self, what: &'static str) -> Digested {
+        use_of_results(what, self.name.operation, &self.origin)
     }
 
     /// Does something once the results of the points that run here are there.

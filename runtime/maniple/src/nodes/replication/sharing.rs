@@ -5,7 +5,6 @@ use std::sync::Arc;
 use maniple_cluster::CollectiveName;
 use maniple_realm::Event;
 
-use super::operations::use_of_results;
 use super::reduction::reduce;
 use super::scan::scan;
 use super::shared_results::SharedResults;
@@ -27,7 +26,7 @@ impl Shared for SharedResults {
         let complete = *known.insert(self.node.realm().user_event());
         drop(known);
         self.node.ask();
-        self.check.add_awaited(&self.node, use_of_results("looks at", self.launched_as()));
+        self.check.add_awaited(&self.node, self.used("looks at"));
         let shared = Arc::clone(&self);
         self.when_here(move || shared.exchange(complete));
         complete.event()
@@ -49,11 +48,11 @@ impl Shared for SharedResults {
     }
 
     fn measured(self: Arc<Self>, name: &'static str, measure: Measure) -> Arc<Results> {
-        self.check.add(&self.node, use_of_results(name, self.launched_as()));
+        self.check.add(&self.node, self.used(name));
         let local = self.local.iter().map(|(points, results)| (*points, measured(name, results, Arc::clone(&measure))));
         let collective = CollectiveName { operation: self.node.begin_operation(name), part: 0 };
-        let whole = (Origin::BuiltIn(name), self.domain, Some(Codec::of::<(u64, u64)>()));
-        Self::results((&self.node, &self.check, collective), whole, local.collect())
+        let (origin, codec) = (Origin::BuiltIn(name), Some(Codec::of::<(u64, u64)>()));
+        Self::results(&self.node, &self.check, collective, origin, self.domain, codec, local.collect())
     }
 
     fn reduce(self: Arc<Self>, folding: Folding) -> Arc<Results> {

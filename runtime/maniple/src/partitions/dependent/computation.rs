@@ -111,7 +111,7 @@ impl Context {
         let pending = self.begin_partition();
         if pending.is_none() || partitioning.piece_source().is_none() {
             let pieces = partitioning.pieces().iter().map(|piece| values.nameable(piece.space())).collect();
-            return self.begin_pieces_of(pending, (sources, values), colors, pieces);
+            return self.begin_pieces_of(pending, sources, values, colors, pieces);
         }
         // First what this node names; then the pieces, as far as they have that.
         let parts = self.parts(sources, &values)?;
@@ -137,7 +137,8 @@ impl Context {
     pub(super) fn begin_pieces_of(
         &self,
         pending: Option<PendingPartition>,
-        (sources, values): (&LogicalRegion, Values),
+        sources: &LogicalRegion,
+        values: Values,
         colors: Domain,
         targets: Vec<AnySpace>,
     ) -> Result<Computation> {
@@ -161,7 +162,7 @@ impl Context {
             let points = found.pop().map_or_else(nothing, Ok).expect("the dimension is that of a space");
             found = complete(replica.pieces_about(&pending, &points, targets.partitioning()).await?);
         }
-        let partitioning = replica.distribute(pending, (region.space(), colors.rect()), &found).await?;
+        let partitioning = replica.distribute(pending, region.space(), colors.rect(), &found).await?;
         Ok(region.partition(&partitioning)?)
     }
 
@@ -202,7 +203,7 @@ impl Context {
             let most = if is_alone { space.volume() / POINTS_OF_A_WORKER } else { 0 };
             *finds.lock() = match call.workers().count().min(usize::try_from(most).unwrap_or(usize::MAX)) {
                 0 | 1 => compute(&column, space)?,
-                workers => side_by_side(call, (&values, space), workers, &*compute)?,
+                workers => side_by_side(call, &values, space, workers, &*compute)?,
             };
             Ok(Value::new(()))
         };
@@ -259,7 +260,8 @@ const POINTS_OF_A_WORKER: u64 = 1 << 16;
 /// The pieces that a function computes in the parts of a space, one part for each worker, put together.
 fn side_by_side(
     call: &LeafCall<'_>,
-    (values, space): (&Values, &AnySpace),
+    values: &Values,
+    space: &AnySpace,
     workers: usize,
     compute: &Compute,
 ) -> Result<Vec<AnySpace>> {

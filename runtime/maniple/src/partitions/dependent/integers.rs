@@ -50,7 +50,7 @@ impl Integers {
 
     /// The values in a call.
     pub(super) fn open<'a>(&self, call: &LeafCall<'a>) -> Result<IntegerRows<'a>> {
-        Ok(IntegerRows { rows: call.rows(0, (self.field, self.ty))?, append: Arc::clone(&self.append) })
+        Ok(IntegerRows { rows: call.rows(0, self.field, self.ty)?, append: Arc::clone(&self.append) })
     }
 }
 

@@ -132,7 +132,7 @@ impl Context {
     }
 
     fn begin_by_field(&self, region: &LogicalRegion, field: FieldId, colors: Domain) -> Result<Computation> {
-        let numbers = numbers(("partition_by_field", region), field)?;
+        let numbers = numbers("partition_by_field", region, field)?;
         self.begin_by_number(region, Values::points(numbers), colors)
     }
 
@@ -148,9 +148,9 @@ impl Context {
             let (colors, pieces) = (colors.volume(), ranges.len());
             return Err(maniple_region::RegionError::ColorCount { colors, pieces }.into());
         }
-        let numbers = numbers(("partition_by_ranges", region), field)?;
+        let numbers = numbers("partition_by_ranges", region, field)?;
         let pieces = ranges.iter().map(|range| numbers_within(range, numbers.is_unsigned).into()).collect();
-        self.begin_pieces_of(self.begin_partition(), (region, Values::points(numbers)), colors, pieces)
+        self.begin_pieces_of(self.begin_partition(), region, Values::points(numbers), colors, pieces)
     }
 
     fn begin_logical_image(
@@ -159,7 +159,7 @@ impl Context {
         sources: &LogicalPartition,
         relation: Relation,
     ) -> Result<Computation> {
-        let values = relation.values(("image", &sources.parent()), targets.space().space().dim())?;
+        let values = relation.values("image", &sources.parent(), targets.space().space().dim())?;
         self.begin_image(targets, sources, values)
     }
 
@@ -169,14 +169,15 @@ impl Context {
         relation: Relation,
         targets: &LogicalPartition,
     ) -> Result<Computation> {
-        let values = relation.values(("preimage", sources), targets.parent().space().space().dim())?;
+        let values = relation.values("preimage", sources, targets.parent().space().space().dim())?;
         self.begin_preimage(sources, values, targets)
     }
 }
 
 /// A field of numbers.
-fn numbers(of: (&str, &LogicalRegion), field: FieldId) -> Result<Integers> {
-    Integers::numbers(field, of.1.fields().type_of(field)?).ok_or_else(|| unsuited(of, field, "integers"))
+fn numbers(operation: &str, region: &LogicalRegion, field: FieldId) -> Result<Integers> {
+    let numbers = Integers::numbers(field, region.fields().type_of(field)?);
+    numbers.ok_or_else(|| unsuited(operation, region, field, "integers"))
 }
 
 /// The numbers of a range as they are read: if they are unsigned, those of 2^63 and more have wrapped.

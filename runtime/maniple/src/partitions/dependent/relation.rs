@@ -36,9 +36,9 @@ impl Relation {
     /// # Errors
     /// [`Error::Region`] if the region never had such a field, and [`Error::Access`] if its values name no rows of a
     /// space of `dim` dimensions.
-    pub(super) fn values(self, (operation, region): (&str, &LogicalRegion), dim: usize) -> Result<Values> {
+    pub(super) fn values(self, operation: &str, region: &LogicalRegion, dim: usize) -> Result<Values> {
         let type_of = |field| region.fields().type_of(field).map_err(Error::from);
-        let unsuited = |field, wanted: &str| unsuited((operation, region), field, wanted);
+        let unsuited = |field, wanted: &str| unsuited(operation, region, field, wanted);
         let numbers = |field| match Integers::numbers(field, type_of(field)?) {
             Some(_) if dim != 1 => {
                 Err(unsuited(field, &format!("points of {dim} dimensions, as the other region has")))
@@ -69,7 +69,7 @@ impl Relation {
 }
 
 /// A field does not hold what it should.
-pub(super) fn unsuited((operation, region): (&str, &LogicalRegion), field: FieldId, wanted: &str) -> Error {
+pub(super) fn unsuited(operation: &str, region: &LogicalRegion, field: FieldId, wanted: &str) -> Error {
     let found = region.fields().type_of(field).map_or("nothing", |ty| ty.name);
     Error::Access {
         task: operation.to_owned(),

@@ -184,7 +184,7 @@ pub fn launch_free<B: Free>(
     let mut builder = Builder { general: None, own: Own::Nothing, sources: Sources::default() };
     let arguments = build(&mut builder);
     let Builder { own, sources, .. } = builder;
-    Launch::free(fork::describe::<B, _, _>(handle.definition(), (arguments, own), sources, B::start))
+    Launch::free(fork::describe::<B, _, _>(handle.definition(), arguments, own, sources, B::start))
 }
 
 /// The future of a body without regions in a launch that is no fork.

@@ -29,8 +29,10 @@ impl Error {
 
     /// There is no room for a requirement at a point; `region` is the point's, unless the projection does not tell.
     pub(crate) fn no_room(
-        (operation, point): (&str, Option<AnyPoint>),
-        (requirement, region): (&Requirement, Option<&LogicalRegion>),
+        operation: &str,
+        point: Option<AnyPoint>,
+        requirement: &Requirement,
+        region: Option<&LogicalRegion>,
         failure: MappingFailure,
     ) -> Self {
         if let MappingFailure::SystemRefused { memory, bytes, .. } = failure {
@@ -55,7 +57,7 @@ impl Error {
     }
 
     /// Turns a task's own failure into the error that other tasks see.
-    pub(crate) fn of_task(self, (task, point): (&str, Option<AnyPoint>), launched: Option<&Provenance>) -> Self {
+    pub(crate) fn of_task(self, task: &str, point: Option<AnyPoint>, launched: Option<&Provenance>) -> Self {
         match self {
             Self::Application(source) => {
                 let launched = launched.cloned().map(Box::new);
@@ -71,7 +73,8 @@ impl Error {
     /// is.
     pub(crate) fn of_fault_in(
         fault: &Fault,
-        (task, point): (&str, Option<AnyPoint>),
+        task: &str,
+        point: Option<AnyPoint>,
         launched: Option<&Provenance>,
     ) -> Self {
         let error = Self::of_fault(fault, task, point);

@@ -119,10 +119,10 @@ impl Session {
             // One that left all as it was has left other numbers on record.
             let has_changed = !template.is_idempotent && *at == 0 || numbers.is_some() && !template.fills.is_empty();
             if has_changed && *run > 0 {
-                template.catch_up(&self.context, (run - 1, steps), sequence, &none, whole);
+                template.catch_up(&self.context, run - 1, steps, sequence, &none, whole);
             }
             if *at > 0 {
-                template.catch_up(&self.context, (*run, *at), sequence, &none, rest);
+                template.catch_up(&self.context, *run, *at, sequence, &none, rest);
             }
             return;
         }
@@ -131,7 +131,7 @@ impl Session {
         let first = first_run(&faults).min(last);
         for turn in first..last {
             let (steps, numbers) = if turn == *run { (*at, rest) } else { (steps, whole) };
-            template.catch_up(&self.context, (turn, steps), sequence, &faults, numbers);
+            template.catch_up(&self.context, turn, steps, sequence, &faults, numbers);
         }
     }
 }

@@ -102,9 +102,10 @@ impl Session {
         };
         self.next_sequence += 1;
         self.inner.set_sequence(self.next_sequence);
-        let (bounds, inputs) = (std::slice::from_ref(&site.bound), (&Producers::default(), promised));
-        let operation =
-            context.submit_to(&mut self.inner, bounds, inputs, |_, _| Arc::new(TracedFill::new(&site, recording)));
+        let (bounds, producers) = (std::slice::from_ref(&site.bound), Producers::default());
+        let operation = context.submit_to(&mut self.inner, bounds, &producers, promised, |_, _| {
+            Arc::new(TracedFill::new(&site, recording))
+        });
         self.release(&operation);
     }
 }

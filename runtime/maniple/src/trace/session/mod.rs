@@ -423,7 +423,7 @@ impl Session {
         if let Some(template) = found {
             drop(trace);
             let fence = self.record.as_ref().map(SessionRecord::fence);
-            let (replay, runs) = Replay::start(&self.context, &template, (fence, Box::new(self.waker())));
+            let (replay, runs) = Replay::start(&self.context, &template, fence, Box::new(self.waker()));
             self.context.set_window(replay.window());
             self.phase = Phase::Replaying(Replaying { replay, runs, run: 0, at: 0, stage: 0 });
         } else if trace.wants_recording() {
@@ -454,8 +454,8 @@ impl Session {
         };
         self.next_sequence += 1;
         self.inner.set_sequence(self.next_sequence);
-        let operation = context.submit_to(&mut self.inner, &site.bounds, (&producers, promised), |_, submission| {
-            TaskState::new(&context, launch, (submission, &results), taped)
+        let operation = context.submit_to(&mut self.inner, &site.bounds, &producers, promised, |_, submission| {
+            TaskState::new(&context, launch, submission, &results, taped)
         });
         results.produced_by(&operation);
         context.watch(&results);

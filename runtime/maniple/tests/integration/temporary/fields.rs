@@ -20,11 +20,11 @@ fn a_loop_that_allocates_and_frees_fields_is_replayed() {
             step(cx, &mut |cx| {
                 let (one, other) = (allocate(fields, "one")?, allocate(fields, "other")?);
                 // What fields with these ids held in an earlier step is gone.
-                cx.contribute(Sum, (&cells, one), (&cells, Cell::value));
-                cx.contribute(Sum, (&cells, other), (&cells, Cell::value));
-                cx.copy((&cells, Cell::value), (&cells, one));
-                cx.copy((&cells, one), (&cells, other));
-                cx.contribute(Sum, (&cells, other), (&cells, Cell::value));
+                cx.contribute(Sum, cells.field(one), cells.field(Cell::value));
+                cx.contribute(Sum, cells.field(other), cells.field(Cell::value));
+                cx.copy(cells.field(Cell::value), cells.field(one));
+                cx.copy(cells.field(one), cells.field(other));
+                cx.contribute(Sum, cells.field(other), cells.field(Cell::value));
                 // In one order or the other.
                 let ids = if number.is_multiple_of(2) { [one, other] } else { [other, one] };
                 ids.into_iter().try_for_each(|field| cx.free_field(fields, field.id()))
@@ -49,9 +49,9 @@ fn a_new_field_begins_as_zero_in_all_regions_with_the_same_fields() {
             step(cx, &mut |cx| {
                 let temporary = allocate(&fields, "temporary")?;
                 for (number, region) in (1..).zip(&regions) {
-                    cx.contribute(Sum, (region, temporary), (region, sum));
+                    cx.contribute(Sum, region.field(temporary), region.field(sum));
                     cx.fill(region, temporary, number)?;
-                    cx.contribute(Sum, (region, temporary), (region, sum));
+                    cx.contribute(Sum, region.field(temporary), region.field(sum));
                 }
                 cx.free_field(&fields, temporary.id())
             })?;
@@ -76,8 +76,8 @@ fn a_strict_trace_may_allocate_and_free_fields() {
         for _ in 0..STEPS {
             cx.strict_trace("step", |cx| {
                 let one = allocate(fields, "one")?;
-                cx.copy((&cells, Cell::value), (&cells, one));
-                cx.contribute(Sum, (&cells, one), (&cells, Cell::value));
+                cx.copy(cells.field(Cell::value), cells.field(one));
+                cx.contribute(Sum, cells.field(one), cells.field(Cell::value));
                 cx.free_field(fields, one.id())
             })??;
         }
@@ -99,7 +99,7 @@ fn a_launch_on_a_freed_field_is_refused_where_a_replay_expects_its_successor() {
                     _ => allocate(fields, "new")?,
                 };
                 assert_eq!(new.id(), FieldId(1));
-                let seen = cx.copy((&cells, Cell::value), (&cells, new));
+                let seen = cx.copy(cells.field(Cell::value), cells.field(new));
                 if turn != 35 {
                     cx.free_field(fields, new.id())?;
                 }

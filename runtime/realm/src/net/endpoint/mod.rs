@@ -149,7 +149,7 @@ impl Endpoint {
     ///
     /// As [`send`](Self::send), but for a window that is full.
     pub fn send_short(&self, to: NodeId, handler: HandlerId, header: &[u8], payload: &[u8]) -> Result<bool, NetError> {
-        let peer = self.check(to, (header.len(), payload.len()))?;
+        let peer = self.check(to, header.len(), payload.len())?;
         let Some(ask) = peer.take_room(self.options.window, cost(header.len(), payload.len())) else {
             return Ok(false);
         };
@@ -211,7 +211,7 @@ impl Endpoint {
     }
 
     fn send_counted(&self, to: NodeId, message: Message, flush: Flush) -> Result<(), SendError> {
-        let peer = self.check(to, (message.header.len(), message.payload.len()))?;
+        let peer = self.check(to, message.header.len(), message.payload.len())?;
         match peer.take_room(self.options.window, cost(message.header.len(), message.payload.len())) {
             Some(ask) => {
                 self.dispatch(to, message, true, ask, flush);
@@ -224,12 +224,12 @@ impl Endpoint {
     /// Sends a message from a handler. It leaves with the next flush, which the transport does when nothing more is at
     /// hand to be received.
     pub(crate) fn send_from_handler(&self, to: NodeId, message: Message) -> Result<(), NetError> {
-        self.check(to, (message.header.len(), message.payload.len()))?;
+        self.check(to, message.header.len(), message.payload.len())?;
         self.dispatch(to, message, false, false, Flush::Later);
         Ok(())
     }
 
-    fn check(&self, to: NodeId, (header, payload): (usize, usize)) -> Result<&Peer, NetError> {
+    fn check(&self, to: NodeId, header: usize, payload: usize) -> Result<&Peer, NetError> {
         if header > MAX_HEADER {
             return Err(NetError::HeaderTooLong { found: header, limit: MAX_HEADER });
         }

@@ -121,7 +121,8 @@ impl Arrivals {
         header: &Header,
         head: &[u8],
         body: &[u8],
-        (max, buffers): (usize, &Arc<Buffers>),
+        max: usize,
+        buffers: &Arc<Buffers>,
     ) -> Result<bool, Violation> {
         let Header::Message { handler, payload, counted, ask } = *header else {
             return Err(Violation::OutOfPlace("no message"));

@@ -47,14 +47,14 @@ impl Endpoint {
         let peer = self.peer(from).ok_or(Violation::OutOfPlace("a frame from a node that does not exist"))?;
         match *header {
             Header::Message { handler, ask, .. } => {
-                let own = (self.options.max_message, &self.buffers);
-                let is_complete = peer.arrivals.lock().begin(header, head, &body, own)?;
-                if is_complete { self.handle((from, peer), handler, (head, body), ask) } else { Ok(()) }
+                let max = self.options.max_message;
+                let is_complete = peer.arrivals.lock().begin(header, head, &body, max, &self.buffers)?;
+                if is_complete { self.handle(from, peer, handler, head, body, ask) } else { Ok(()) }
             }
             Header::Part => {
                 let arrived = peer.arrivals.lock().go_on(&body)?;
                 let Some(Arrived { handler, head, payload, ask }) = arrived else { return Ok(()) };
-                self.handle((from, peer), handler, (&head, payload), ask)
+                self.handle(from, peer, handler, &head, payload, ask)
             }
             Header::Credit { bytes } => {
                 let waiting = peer.credit(self.options.window, bytes)?;
@@ -95,9 +95,11 @@ impl Endpoint {
     /// Runs the handler of a message, then counts it, then gives credit if it is asked for.
     fn handle(
         self: &Arc<Self>,
-        (from, peer): (NodeId, &Peer),
+        from: NodeId,
+        peer: &Peer,
         handler: HandlerId,
-        (head, payload): (&[u8], Bytes),
+        head: &[u8],
+        payload: Bytes,
         ask: bool,
     ) -> Result<(), Violation> {
         self.run_handler(from, handler, head, payload)?;

@@ -111,7 +111,7 @@ impl SharedMemory {
         let lent =
             (memory_of_this_process() / (4 * nodes)).min(addresses_of_this_process() / (16 * nodes)).min(MOST_LENT);
         match Inbox::create(near.len(), (ALL / near.len()).clamp(LEAST, CAPACITY), lent as usize) {
-            Ok(made) => Arc::new_cyclic(|this| Self::new(this, other, &near, made)),
+            Ok((inbox, file, offer)) => Arc::new_cyclic(|this| Self::new(this, other, &near, inbox, file, offer)),
             Err(error) => {
                 tracing::warn!(%error, "there is no memory to be shared with the other nodes of this machine: messages take longer");
                 other
@@ -123,7 +123,9 @@ impl SharedMemory {
         this: &Weak<Self>,
         other: Arc<dyn Transport>,
         near: &[NodeId],
-        (inbox, file, offer): (Inbox, MemoryFile, Offer),
+        inbox: Inbox,
+        file: MemoryFile,
+        offer: Offer,
     ) -> Self {
         let mut places = vec![None; other.nodes()];
         for (place, node) in near.iter().enumerate() {

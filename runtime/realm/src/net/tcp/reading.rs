@@ -121,7 +121,7 @@ impl Incoming {
         let Some(turn) = self.turns.begin() else { return (Attempt::Busy, false) };
         let attempt = match &mut *self.reading.lock() {
             Some(reading) if !self.is_over.load(Ordering::SeqCst) => {
-                reading.attempt(self, (stream, by)).unwrap_or_else(|ended| {
+                reading.attempt(self, stream, by).unwrap_or_else(|ended| {
                     self.is_over.store(true, Ordering::SeqCst);
                     (reading.delivery.tell)(ended);
                     Attempt::Over
@@ -178,7 +178,8 @@ impl Incoming {
 
 /// Reads if there is something: a task asks tokio first, and tells it if there is nothing, to be told when there is.
 fn read_from(
-    (stream, by): (&TcpStream, By),
+    stream: &TcpStream,
+    by: By,
     read: impl FnOnce(&Socket) -> io::Result<usize>,
 ) -> Result<Option<usize>, Ended> {
     let result = match by {
@@ -219,10 +220,10 @@ struct Placing {
 }
 
 impl Reading {
-    fn attempt(&mut self, incoming: &Incoming, way: (&TcpStream, By)) -> Result<Attempt, Ended> {
+    fn attempt(&mut self, incoming: &Incoming, stream: &TcpStream, by: By) -> Result<Attempt, Ended> {
         let read = match &mut self.placing {
-            Some(placing) => placing.read(way, &mut self.buffer)?,
-            None => self.read(way)?,
+            Some(placing) => placing.read(stream, by, &mut self.buffer)?,
+            None => self.read(stream, by)?,
         };
         if read.is_none() {
             return Ok(Attempt::Nothing);
@@ -235,12 +236,12 @@ impl Reading {
         Ok(Attempt::Read)
     }
 
-    fn read(&mut self, way: (&TcpStream, By)) -> Result<Option<usize>, Ended> {
+    fn read(&mut self, stream: &TcpStream, by: By) -> Result<Option<usize>, Ended> {
         if self.buffer.capacity() - self.buffer.len() < ROOM / 4 {
             self.buffer.reserve(ROOM);
         }
         let room = self.buffer.spare_capacity_mut();
-        let read = read_from(way, |socket| socket.recv(room))?;
+        let read = read_from(stream, by, |socket| socket.recv(room))?;
         // SAFETY: so many bytes of the room behind the others were written.
         unsafe { self.buffer.advance_mut(read.unwrap_or(0)) };
         Ok(read)
@@ -299,17 +300,17 @@ impl Reading {
 
 impl Placing {
     /// Reads some of what is still to come. The buffer is empty, and room for what goes nowhere.
-    fn read(&mut self, way: (&TcpStream, By), buffer: &mut BytesMut) -> Result<Option<usize>, Ended> {
+    fn read(&mut self, stream: &TcpStream, by: By, buffer: &mut BytesMut) -> Result<Option<usize>, Ended> {
         let left = self.length - self.done;
         let read = match &self.place {
             Place::Memory(span) => match span.part(self.done..self.length) {
                 // The segment is ours for each attempt to read, not while we wait.
-                Some(part) => read_from(way, |mut socket| part.write(|bytes| socket.read(bytes)))?,
+                Some(part) => read_from(stream, by, |mut socket| part.write(|bytes| socket.read(bytes)))?,
                 None => return Err(Ended::of(&io::ErrorKind::InvalidData.into())),
             },
             Place::Nowhere => {
                 buffer.resize(left.min(ROOM), 0);
-                let read = read_from(way, |mut socket| socket.read(buffer));
+                let read = read_from(stream, by, |mut socket| socket.read(buffer));
                 buffer.clear();
                 read?
             }

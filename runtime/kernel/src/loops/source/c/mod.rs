@@ -240,7 +240,7 @@ impl<'a> Printer<'a> {
                 self.depth += 1;
                 self.line(&format!("const i64 low_{number} = {}, high_{number} = {};", print(low), print(high)));
                 match kind {
-                    LoopKind::Threads | LoopKind::Chunks => self.threads((number, *kind), variable, body),
+                    LoopKind::Threads | LoopKind::Chunks => self.threads(number, *kind, variable, body),
                     LoopKind::Vector if can_vectorise(body, STACK) => {
                         self.vector(number, variable, body);
                         let bounds = [(low.clone(), high.clone())];

@@ -17,7 +17,7 @@ const MOST_CHUNKS: usize = 1 << 20;
 impl Printer<'_> {
     /// A loop that the team runs in chunks. Each chunk reduces into scalars of its own; they are combined in the order
     /// of the chunks.
-    pub(super) fn threads(&mut self, (number, kind): (usize, LoopKind), variable: &Variable, body: &Statement) {
+    pub(super) fn threads(&mut self, number: usize, kind: LoopKind, variable: &Variable, body: &Statement) {
         let name = format!("loop_{number}");
         let reductions = outer_reductions(body);
         self.outline(&name, variable, body, &reductions);
