@@ -190,8 +190,8 @@ pub type FreeBody<T> = fn(Arc<dyn Any + Send + Sync>) -> Result<T>;
 
 /// The body of a task without regions.
 pub trait Free {
-    type Arguments: Any + Send + Sync;
-    type Value;
+    type Arguments: Any + Clone + Send + Sync;
+    type Value: Any + Send + Sync;
 
     const LAUNCHES: bool;
 
@@ -216,6 +216,15 @@ fn start<B: Free>(arguments: Arc<dyn Any + Send + Sync>) -> Result<B::Value> {
     let call = ForkCall { context: Context { depth: 3 } };
     let body = B::start(call, arguments.expect("the launch alone has its arguments"));
     super::block_on(Box::pin(body)).map_err(|error| *error)
+}
+
+/// The future of such a body in another launch.
+pub fn run_free<B: Free>(call: ContextCall) -> BoxFuture {
+    Box::pin(async move {
+        let arguments = call.arguments::<B::Arguments>()?;
+        let body = B::start(ForkCall { context: Context { depth: 3 } }, B::Arguments::clone(&arguments));
+        body.await.map(|value| Box::new(value) as Value).map_err(|error| *error)
+    })
 }
 
 pub struct ForkCall {
