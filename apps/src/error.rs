@@ -1,5 +1,6 @@
 //! Errors of the program, and its exit codes.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -7,6 +8,7 @@ use maniple::profile::{ProfileError, RecordingError};
 use maniple::record::Violation;
 use maniple_tensor::distributed::DistributedError;
 use maniple_tensor::files::{FileError, InputError};
+use maniple_tensor::sparse::SparseError;
 
 use crate::report::{bytes, bytes_apart};
 
@@ -94,6 +96,17 @@ pub enum Error {
     /// The answer can't be printed.
     #[error("cannot write the report: {0}")]
     Output(#[from] std::io::Error),
+}
+
+impl From<SparseError> for Error {
+    fn from(error: SparseError) -> Self {
+        usage(error)
+    }
+}
+
+/// The error of a user whose options or statements are refused.
+pub(crate) fn usage(error: impl fmt::Display) -> Error {
+    Error::Usage(error.to_string())
 }
 
 /// The message of an error of the runtime, without the line of this program that launched the failed operation: users

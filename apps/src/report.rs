@@ -1,12 +1,13 @@
 //! The report that a simulation prints when it has ended.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
 /// Lines of a name and a value, aligned.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    lines: Vec<(&'static str, String)>,
+    lines: Vec<(Cow<'static, str>, String)>,
 }
 
 impl Table {
@@ -18,8 +19,8 @@ impl Table {
 
     /// Adds a line.
     #[must_use]
-    pub fn line(mut self, name: &'static str, value: impl fmt::Display) -> Self {
-        self.lines.push((name, value.to_string()));
+    pub fn line(mut self, name: impl Into<Cow<'static, str>>, value: impl fmt::Display) -> Self {
+        self.lines.push((name.into(), value.to_string()));
         self
     }
 

@@ -15,8 +15,8 @@
 //! | [`notation`] | what to compute: assignments in index notation |
 //! | [`storage`] | sparse tensors in memory |
 //! | [`sparse`] | kernels for sparse tensors |
-//! | [`generate`] | sparse tensors made from a seed |
-//! | [`oracle`] | what an assignment of sparse tensors means |
+//! | [`generate`] | tensors made from a seed |
+//! | [`oracle`] | what an assignment of sparse tensors means; results compared with their definitions |
 //! | [`concrete`] | in which loops it is computed |
 //! | [`schedule`] | commands that change the loops |
 //! | [`algorithms`] | published algorithms, as schedules |

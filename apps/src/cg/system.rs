@@ -109,7 +109,7 @@ impl System {
 
     /// How many entries the matrix has.
     pub(super) fn entries(&self) -> usize {
-        self.matrix.region().space().space().volume() as usize
+        self.matrix.count()
     }
 
     /// Iterates until r is small, then looks whether b - A x is; if not, rounding has come between them, and it starts

@@ -23,6 +23,7 @@ use maniple_tensor::choose::choose;
 use maniple_tensor::cost::Rates;
 use maniple_tensor::distributed::{Computation, DistributedError, Tensor, TensorMapper};
 use maniple_tensor::element::ElementType;
+use maniple_tensor::generate::RandomElement;
 use maniple_tensor::notation::{TensorVariable, parse};
 use maniple_tensor::substitute::library;
 use nalgebra::{DMatrix, SymmetricEigen};
@@ -30,7 +31,6 @@ use nalgebra::{DMatrix, SymmetricEigen};
 use crate::error::{Error as AppError, Result as AppResult, refused_file};
 use crate::options::{RuntimeOptions, at_most, positive, workers_of_job};
 use crate::report::{Table, scientific, seconds};
-use crate::tensor::random::Random;
 
 /// Options of both decompositions.
 #[derive(Args, Clone, Debug)]

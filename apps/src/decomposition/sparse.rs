@@ -9,21 +9,21 @@ use std::sync::Arc;
 use maniple_tensor::distributed::{Computation, DistributedError, Tensor};
 use maniple_tensor::element::ElementType::F64;
 use maniple_tensor::element::Scalar;
+use maniple_tensor::files::{InputError, Readable};
 use maniple_tensor::notation::{TensorVariable, cast, parse};
 use maniple_tensor::plan::Plan;
 use nalgebra::DMatrix;
 
 use super::rounds::{Found, Mode, iterate};
 use super::{Algebra, CommonOptions, FACTORS, INDICES, Report, factors, relative_error};
-use crate::error::{Error as AppError, Result as AppResult};
-use crate::tensor::source::Source;
-use maniple_tensor::files::InputError;
+use crate::error::{Error as AppError, Result as AppResult, usage};
+use crate::tensor::source::{Source, with_doubles};
 
 /// A tensor in a file.
 pub(super) struct Given {
     name: String,
     size: [i64; 3],
-    entries: Source,
+    entries: Readable,
 }
 
 impl Given {
@@ -32,7 +32,8 @@ impl Given {
     /// # Errors
     /// [`AppError::Input`] if there is none.
     pub(super) fn open(file: &Path) -> AppResult<Self> {
-        let (dimensions, entries) = Source::open_as_doubles(file)?;
+        let source = Source::open(file)?;
+        let dimensions = source.dimensions();
         let name = file.display().to_string();
         let unsuitable = |reason| AppError::from(InputError::Unsuitable { name: name.clone(), reason });
         let Ok(size) = <[i64; 3]>::try_from(&dimensions[..]) else {
@@ -45,7 +46,8 @@ impl Given {
                 mode + 1
             )));
         }
-        if entries.element().is_complex() {
+        let entries = source.readable(&stored_by(size, 0).map_err(usage)?, true)?;
+        if entries.variable().element().is_complex() {
             return Err(unsuitable("its elements are complex; tensors of real numbers are decomposed".to_owned()));
         }
         Ok(Self { name, size, entries })
@@ -61,7 +63,7 @@ impl Given {
     /// # Errors
     /// [`DistributedError::File`] if the file is wrong, or a value is not finite; [`DistributedError::Runtime`].
     pub(super) async fn stored(&self, algebra: &Algebra<'_>) -> Result<Stored, DistributedError> {
-        let first = self.entries.tensor(algebra.cx, &self.by(0)?, number).await?;
+        let first = with_doubles(algebra.cx, &self.entries, &self.by(0)?, number).await?;
         type Part = (f64, Option<(Vec<i64>, f64)>);
         let found = first.fold_entries::<f64, Part>(
             algebra.cx,
@@ -84,11 +86,16 @@ impl Given {
         Ok(Stored { by_mode: [first, second, third], square })
     }
 
-    fn by(&self, mode: usize) -> Result<TensorVariable, DistributedError> {
-        let [second, third] = others(mode);
-        let format = format!("{{D,C,C}}({mode},{second},{third})").parse().map_err(maniple::Error::from_task)?;
-        Ok(TensorVariable::new("X", F64, self.size).stored(format))
+    fn by(&self, mode: usize) -> maniple::Result<TensorVariable> {
+        stored_by(self.size, mode)
     }
+}
+
+/// A tensor that is stored with a dimension first.
+fn stored_by(size: [i64; 3], mode: usize) -> maniple::Result<TensorVariable> {
+    let [second, third] = others(mode);
+    let format = format!("{{D,C,C}}({mode},{second},{third})").parse().map_err(maniple::Error::from_task)?;
+    Ok(TensorVariable::new("X", F64, size).stored(format))
 }
 
 /// A real number as a double.
@@ -109,7 +116,7 @@ pub(super) struct Stored {
 impl Stored {
     /// How many entries it has.
     pub(super) fn entries(&self) -> usize {
-        self.by_mode[0].region().space().space().volume() as usize
+        self.by_mode[0].count()
     }
 
     /// A product of the tensor, `X(i,j,k)`, and dense operands, into a dense result, of which a dimension is the first

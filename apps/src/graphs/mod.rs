@@ -9,7 +9,7 @@ pub mod pagerank;
 pub mod triangles;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,17 +18,17 @@ use maniple::prelude::*;
 use maniple_tensor::distributed::{Computation, DistributedError, Tensor, TensorMapper};
 use maniple_tensor::element::ElementType::F64;
 use maniple_tensor::element::Scalar;
+use maniple_tensor::files::{InputError, Readable};
 use maniple_tensor::generate::Generator;
 use maniple_tensor::notation::{TensorVariable, parse};
 use maniple_tensor::plan::Plan;
 use maniple_tensor::sparse;
 
-use crate::error::{Error, Result, refused_file};
+use crate::error::{Error, Result, refused_file, usage};
 use crate::options::{RuntimeOptions, place, workers_of_job};
 use crate::report::{Table, counted, seconds};
 use crate::tensor::operands::MOST_ELEMENTS;
-use crate::tensor::source::Source;
-use maniple_tensor::files::InputError;
+use crate::tensor::source::{Source, with_doubles};
 
 /// Which graph.
 #[derive(Args, Clone, Debug)]
@@ -49,7 +49,7 @@ pub struct GraphOptions {
 
 /// The source of the edges of a graph: a file, or a generator.
 enum Edges {
-    File(Source),
+    File(Readable),
     Made(Generator),
 }
 
@@ -74,8 +74,9 @@ impl GraphOptions {
 
     /// How many vertices there are, and where the edges come from.
     fn edges(&self) -> Result<(i64, Edges)> {
-        let (dimensions, edges) = match &self.matrix {
-            Some(path) => from_file(path)?,
+        let source = self.matrix.as_deref().map(Source::open).transpose()?;
+        let dimensions = match &source {
+            Some(source) => source.dimensions(),
             None => {
                 let dimensions = self.generate.dimensions().unwrap_or_else(|| vec![4096; 2]);
                 self.generate.check(&dimensions).map_err(|error| Error::Usage(format!("--generate: {error}")))?;
@@ -85,7 +86,7 @@ impl GraphOptions {
                     let problem = format!("--generate {} has too many edges for {nodes}", self.generate);
                     return Err(Error::Usage(format!("{problem}: take a smaller one")));
                 }
-                (dimensions, Edges::Made(self.generate.clone()))
+                dimensions
             }
         };
         let &[vertices, columns] = &dimensions[..] else {
@@ -95,20 +96,18 @@ impl GraphOptions {
         if vertices != columns {
             return Err(Error::Usage(format!("a graph is a square matrix, and this one is {vertices} x {columns}")));
         }
-        Ok((vertices, edges))
+        let (Some(source), Some(path)) = (source, &self.matrix) else {
+            return Ok((vertices, Edges::Made(self.generate.clone())));
+        };
+        let file = source.readable(&matrix("A", vertices, "csr").map_err(usage)?, false)?;
+        if !file.is_in_parts() && place().nodes > 1 {
+            let nodes = place().nodes;
+            let reason =
+                format!("a file that is compressed, or has all elements, can't be read in parts, by {nodes} nodes");
+            return Err(InputError::unsuitable(path, reason).into());
+        }
+        Ok((vertices, Edges::File(file)))
     }
-}
-
-/// The extents of a matrix in a file, of whose entries no more is read than tells them, if tasks can read it.
-fn from_file(path: &Path) -> Result<(Vec<i64>, Edges)> {
-    let (dimensions, source) = Source::open(path)?;
-    if matches!(source, Source::Whole(..)) && place().nodes > 1 {
-        let (name, nodes) = (path.display().to_string(), place().nodes);
-        let reason =
-            format!("a file that is compressed, or has all elements, can't be read in parts, by {nodes} nodes");
-        return Err(InputError::Unsuitable { name, reason }.into());
-    }
-    Ok((dimensions, Edges::File(source)))
 }
 
 /// A graph on all nodes.
@@ -133,11 +132,11 @@ impl<'c> Graph<'c> {
         let variable = matrix("A", vertices, "csr")?;
         let matrix = match edges {
             Edges::Made(generator) => Tensor::generated(cx, &variable, generator, seed).await?,
-            Edges::File(source) => source.tensor(cx, &variable, |_| 1.0).await?,
+            Edges::File(file) => with_doubles(cx, file, &variable, |_| 1.0).await?,
         };
         // Entries at one place are one edge, whatever they add up to.
         matrix.fill(cx, Scalar::F64(1.0))?;
-        let edges = stored(&matrix);
+        let edges = matrix.count();
         let blocks = (processors as i64).clamp(1, vertices.max(1));
         Ok(Self { cx, vertices, edges, matrix, blocks })
     }
@@ -190,11 +189,6 @@ fn matrix(name: &str, vertices: i64, format: &str) -> maniple::Result<TensorVari
     Ok(TensorVariable::new(name, F64, [vertices; 2]).stored(format))
 }
 
-/// How many entries a tensor stores.
-fn stored(tensor: &Tensor) -> usize {
-    tensor.region().space().space().volume() as usize
-}
-
 /// The result of an algorithm on a graph.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -215,7 +209,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let vertices = counted(self.vertices as usize, "vertex", "vertices");
         let table = Table::new().line("graph", format_args!("{vertices}, {}", counted(self.edges, "edge", "edges")));
-        let table = self.found.iter().fold(table, |table, (what, found)| table.line(what, found));
+        let table = self.found.iter().fold(table, |table, (what, found)| table.line(*what, found));
         write!(f, "{}\n{}", self.name, table.line("time", seconds(self.time)))
     }
 }

@@ -1,16 +1,15 @@
 //! The tensors that a program declares: their extents, types, formats and fill values, by options and files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use maniple_tensor::element::{ElementType, Scalar};
 use maniple_tensor::files::of_order;
-use maniple_tensor::notation::{TensorVariable, cast, is_fill, is_zero};
-use maniple_tensor::program::Program;
+use maniple_tensor::notation::{Access, IndexVariable, TensorVariable, cast, is_fill, is_zero};
+use maniple_tensor::program::{Extents, Program};
 
-use super::extents::{Extents, accesses, index_variables, named, sized, sketched, usual_extent};
 use super::operands::Inputs;
 use super::options::Options;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, usage};
 use crate::report::counted;
 
 /// The program whose tensors have an element type, unless an option gives one of them another; with their extents,
@@ -19,35 +18,32 @@ use crate::report::counted;
 ///
 /// # Errors
 /// [`Error::Usage`] if options, files and accesses do not fit each other.
-pub(super) fn declared(
-    options: &Options,
-    (text, element): (&str, ElementType),
-    inputs: &mut Inputs,
-) -> Result<Program> {
-    let names = index_variables(text);
-    let sketch = sketched(text, element, &names)?;
-    for (name, input) in inputs.iter_mut() {
+pub(super) fn declared(options: &Options, text: &str, element: ElementType, inputs: &mut Inputs) -> Result<Program> {
+    let sketch = Program::sketched(text, element).map_err(usage)?;
+    for (name, file) in inputs.iter_mut() {
         let order = accesses(&sketch, name)?[0].tensor.order();
-        if order > 0 && input.file.dimensions().len() != order {
-            input.file.take_order(order);
+        if order > 0 && file.dimensions().len() != order {
+            file.take_order(order);
         }
     }
     let mut extents = Extents::default();
+    let variables = Program::index_variables(text);
+    let names: Vec<&str> = variables.iter().map(IndexVariable::name).collect();
     for (name, extent) in &options.size {
-        if !names.contains(name) {
+        if !names.contains(&name.as_str()) {
             let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             return Err(Error::Usage(format!("--size {name}={extent}: the statement has the index variables {known}")));
         }
-        extents.set(name, *extent, "--size")?;
+        extents.set(name, *extent, "--size").map_err(usage)?;
     }
-    extents.set_parts(&sketch)?;
+    extents.set_parts(&sketch).map_err(usage)?;
     let made = options.generate.iter().filter_map(|(name, kind)| Some((name, kind.dimensions()?, kind.to_string())));
-    let read = inputs.iter().map(|(name, input)| {
-        let source = match input.file.tells_extents() {
-            true => format!("in {}", input.named.path().display()),
+    let read = inputs.iter().map(|(name, file)| {
+        let source = match file.tells_extents() {
+            true => format!("in {}", file.name().display()),
             false => "in its file".to_owned(),
         };
-        (name, input.file.dimensions(), source)
+        (name, file.dimensions(), source)
     });
     for (name, dimensions, source) in
         read.chain(made.map(|(name, dimensions, kind)| (name, dimensions, format!("by {kind}"))))
@@ -60,29 +56,57 @@ pub(super) fn declared(
                     counted(expected, "dimension", "dimensions")
                 )));
             }
-            match inputs.get(name).is_none_or(|input| input.file.tells_extents()) {
-                true => extents.set_by(access, &dimensions, &source)?,
+            match inputs.get(name).is_none_or(|file| file.tells_extents()) {
+                true => extents.set_by(access, &dimensions, &source).map_err(usage)?,
                 false => extents.set_least(access, &dimensions, &source),
             }
         }
     }
-    extents.settle(&sketch)?;
-    for (name, input) in inputs.iter_mut().filter(|(_, input)| !input.file.tells_extents()) {
-        let dimensions = extents.of_accesses(&accesses(&sketch, name)?, &input.file.dimensions());
-        input.file.take_extents(&dimensions);
+    extents.settle(&sketch).map_err(usage)?;
+    for (name, file) in inputs.iter_mut().filter(|(_, file)| !file.tells_extents()) {
+        let dimensions = extents.of_accesses(&accesses(&sketch, name)?, &file.dimensions());
+        file.take_extents(&dimensions);
     }
-    let usual = usual_extent(&sketch);
-    let sized = sized(text, element, &names, |name| extents.get(name).unwrap_or(usual))?;
-    let tensors = stored(options, element, (&sized, inputs))?;
-    Program::parse(text, &tensors).map_err(|error| Error::Usage(error.to_string()))
+    let usual = sketch.usual_extent();
+    let sized = Program::sized(text, element, |name| extents.get(name).unwrap_or(usual)).map_err(usage)?;
+    let tensors = stored(options, element, &sized, inputs)?;
+    Program::parse(text, &tensors).map_err(usage)
+}
+
+/// The type of all tensors of which `--type` does not say another one. Of files it is the one that NumPy
+/// [promotes](ElementType::promoted) their types to; a file that `--type` says the type of has that one.
+pub(super) fn element(options: &Options, text: &str, inputs: &Inputs) -> ElementType {
+    let said = |name: Option<&str>| options.element.iter().rev().find(|(known, _)| known.as_deref() == name);
+    if let Some((_, element)) = said(None) {
+        return *element;
+    }
+    let own = inputs.iter().map(|(name, file)| said(Some(name)).map_or(file.element(), |(_, element)| *element));
+    let promoted = own.reduce(ElementType::promoted);
+    promoted.map_or(ElementType::F64, |element| Program::promoted(text, element))
+}
+
+/// The accesses of a tensor that comes from a file.
+pub(super) fn accesses<'a>(sketch: &'a Program, name: &str) -> Result<Vec<&'a Access>> {
+    let found = sketch.accesses_of(name);
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let inputs = sketch.inputs();
+    let names: BTreeSet<&str> = inputs.iter().map(TensorVariable::name).collect();
+    let names: Vec<&str> = if names.is_empty() { vec!["no tensor"] } else { names.into_iter().collect() };
+    Err(Error::Usage(format!("--input {name}: the statement reads {}", names.join(", "))))
+}
+
+/// The tensor that an option names.
+pub(super) fn named<'a>(tensors: &'a mut [TensorVariable], option: &str, name: &str) -> Result<&'a mut TensorVariable> {
+    let names: Vec<&str> = tensors.iter().map(TensorVariable::name).collect();
+    let known = names.join(", ");
+    let found = tensors.iter_mut().find(|tensor| tensor.name() == name);
+    found.ok_or_else(|| Error::Usage(format!("{option} the statement has {known}")))
 }
 
 /// The tensors of a program, of the types and in the formats that are asked for.
-fn stored(
-    options: &Options,
-    element: ElementType,
-    (program, inputs): (&Program, &Inputs),
-) -> Result<Vec<TensorVariable>> {
+fn stored(options: &Options, element: ElementType, program: &Program, inputs: &Inputs) -> Result<Vec<TensorVariable>> {
     // Of the type that was asked for, also if the statement needs another one: it is said then why.
     let of_type = |tensor: &TensorVariable, element| TensorVariable::new(tensor.name(), element, tensor.dimensions());
     let mut tensors: Vec<TensorVariable> = program.tensors().iter().map(|tensor| of_type(tensor, element)).collect();
@@ -92,7 +116,7 @@ fn stored(
         *tensor = of_type(tensor, *element);
     }
     let made = options.generate.iter().filter_map(|(name, kind)| Some((name.as_str(), kind.dimensions()?)));
-    let read = inputs.iter().map(|(name, input)| (name.as_str(), input.file.dimensions()));
+    let read = inputs.iter().map(|(name, file)| (name.as_str(), file.dimensions()));
     let whole: BTreeMap<&str, Vec<i64>> = made.chain(read).collect();
     for tensor in &mut tensors {
         // Files may have more than the parts that are taken of them.
@@ -118,7 +142,7 @@ fn stored(
         named(&mut tensors, &format!("--fill {name}={number}:"), name)?;
     }
     for tensor in &mut tensors {
-        let of_file = inputs.get(tensor.name()).and_then(|input| input.file.fill());
+        let of_file = inputs.get(tensor.name()).and_then(|file| file.fill());
         if let Some(fill) = fill(options, tensor, of_file)? {
             *tensor = tensor.filled(fill);
         }

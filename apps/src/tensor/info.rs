@@ -3,7 +3,7 @@
 use clap::Args;
 use maniple_tensor::files::{Contents, InputError, TensorFile, in_full};
 use maniple_tensor::format::Format;
-use maniple_tensor::storage::{Duplicates, DynamicTensor, ModeStatistics, Statistics, StorageError};
+use maniple_tensor::storage::{Duplicates, DynamicTensor, ModeStatistics, StorageError};
 
 use super::svg_file::SvgFile;
 use crate::error::{Error, Result};
@@ -76,26 +76,12 @@ pub fn run(options: &Options) -> Result<String> {
     Ok(format!("{file}\n{table}"))
 }
 
-/// The names of dimensions.
-const DIMENSIONS: [&str; 8] = [
-    "dimension 0",
-    "dimension 1",
-    "dimension 2",
-    "dimension 3",
-    "dimension 4",
-    "dimension 5",
-    "dimension 6",
-    "dimension 7",
-];
-
 fn told(contents: Contents) -> Result<(Table, DynamicTensor), StorageError> {
     let Contents { dimensions, fill, entries } = contents;
     let format = Format::coordinates(dimensions.len());
     let (tensor, added) = entries.pack(&format, &dimensions, fill, Duplicates::Sum)?;
     let statistics = tensor.statistics().clone();
     let entries = statistics.entries;
-    let all = dimensions.iter().map(|&extent| extent as f64).product::<f64>();
-    let density = if all > 0.0 { entries as f64 / all } else { 0.0 };
     let extents: Vec<String> = dimensions.iter().map(i64::to_string).collect();
     let fills = tensor.count_fill();
     let notes = [
@@ -107,18 +93,18 @@ fn told(contents: Contents) -> Result<(Table, DynamicTensor), StorageError> {
         .line("order", dimensions.len())
         .line("extents", extents.join(" x "))
         .line("entries", format_args!("{entries} of type {}{notes}", tensor.element()))
-        .line("density", percentage(density));
+        .line("density", percentage(statistics.density()));
     let alongs = &statistics.modes;
-    let names = if dimensions.len() == 2 { &["rows", "columns"] } else { &DIMENSIONS[..] };
-    for (name, along) in names.iter().zip(alongs) {
+    for (number, along) in alongs.iter().enumerate() {
+        let name = match (dimensions.len(), number) {
+            (2, 0) => "rows".to_owned(),
+            (2, _) => "columns".to_owned(),
+            _ => format!("dimension {number}"),
+        };
         let ModeStatistics { extent, used, most } = *along;
         let (mean, empty) = (along.mean(entries), extent - used as i64);
         table = table
             .line(name, format_args!("{most} entries at most, {mean:.2} on average; {empty} of {extent} have none"));
-    }
-    let mut formats = Vec::new();
-    if density > 0.3 {
-        formats.push((format!("{}", Format::dense(dimensions.len())), "most elements are there"));
     }
     if let [rows, columns] = &dimensions[..] {
         let found = statistics.diagonals.filter(|found| found.used > 0);
@@ -135,34 +121,10 @@ fn told(contents: Contents) -> Result<(Table, DynamicTensor), StorageError> {
                 table = table.line("blocks", format_args!("those with entries are full to {}", blocks.join(", ")));
             }
         }
-        formats.extend(suggested(&statistics));
-    } else {
-        formats.push((
-            if dimensions.len() == 1 { "{C}".to_owned() } else { format!("csf:{}", dimensions.len()) },
-            "what is not there takes no room",
-        ));
-        formats.push(("coo".to_owned(), "to build and to sort"));
     }
-    let formats: Vec<String> = formats.into_iter().map(|(format, reason)| format!("{format} ({reason})")).collect();
+    let formats = statistics.formats().into_iter().map(|(format, reason)| format!("{format} ({reason})"));
+    let formats: Vec<String> = formats.collect();
     Ok((table.line("formats", formats.join(", ")), tensor))
-}
-
-/// Formats for a matrix, the best first.
-fn suggested(statistics: &Statistics) -> Vec<(String, &'static str)> {
-    let (row, entries) = (&statistics.modes[0], statistics.entries);
-    let (rows, mean) = (row.extent, row.mean(entries));
-    let diagonals = statistics.diagonals.map_or(0, |found| found.used) as f64;
-    // The largest blocks of which those with entries are nearly full.
-    let block = statistics.blocks.iter().rev().find(|(_, full)| *full >= 0.8).map_or(0, |(side, _)| *side);
-    let cases = [
-        (diagonals * rows as f64 <= 1.5 * entries as f64, "dia".to_owned(), "few full diagonals"),
-        (block > 0, format!("bcsr:{block}x{block}"), "entries lie in blocks"),
-        (mean >= 1.0 && row.most as f64 <= 1.25 * mean, "ell".to_owned(), "rows are equally long"),
-        (2 * row.used as i64 <= rows, "dcsr".to_owned(), "most rows are empty"),
-        (2 * row.used as i64 > rows, "csr".to_owned(), "for products by rows"),
-        (true, "coo".to_owned(), "to build and to sort"),
-    ];
-    cases.into_iter().filter(|(fits, ..)| *fits && entries > 0).map(|(_, name, reason)| (name, reason)).collect()
 }
 
 /// Whether a matrix equals its transpose.

@@ -4,27 +4,17 @@ use std::collections::BTreeMap;
 
 use maniple_tensor::distributed::{as_element, is_packed_by_tasks};
 use maniple_tensor::element::{ElementType, Scalar};
-use maniple_tensor::files::{Contents, FileInParts, InputError, Opened, TensorFile};
-use maniple_tensor::format::Level;
-use maniple_tensor::generate::Generator;
-use maniple_tensor::notation::{TensorVariable, cast, is_fill};
+use maniple_tensor::files::{Contents, FileInParts, InputError, Opened};
+use maniple_tensor::generate::{Generator, RandomElements};
+use maniple_tensor::notation::{TensorVariable, has_entries, is_fill};
 use maniple_tensor::storage::{Duplicates, DynamicEntries, DynamicTensor, StorageError};
 
 use super::options::Options;
-use super::values;
 use crate::error::{Error, Result};
 use crate::options::place;
 
-/// The file of an operand, opened once.
-pub(super) struct Input {
-    /// The file, as it is named.
-    pub(super) named: TensorFile,
-    /// The same file, whose header was read.
-    pub(super) file: Opened,
-}
-
-/// The files of operands, by their names.
-pub(super) type Inputs = BTreeMap<String, Input>;
+/// The files of operands, each opened once, by their names.
+pub(super) type Inputs = BTreeMap<String, Opened>;
 
 /// Opens all files that are read. Of several nodes, each reads its parts of those that it can read in parts.
 ///
@@ -36,70 +26,57 @@ pub(super) fn open(options: &Options) -> Result<Inputs> {
         let has_parts = place().nodes > 1;
         let named = if has_parts { named.clone() } else { named.clone().spooled()? };
         let file = named.open(has_parts)?;
-        if inputs.insert(name.clone(), Input { named, file }).is_some() {
+        if inputs.insert(name.clone(), file).is_some() {
             return Err(Error::Usage(format!("--input says twice what {name} is")));
         }
     }
     Ok(inputs)
 }
 
-impl Input {
-    /// Checks that the file tells how it stores the operand of this name, or has all of its elements, where no format
-    /// is given.
-    ///
-    /// # Errors
-    /// [`Error::Input`] if it has the entries of a sparse tensor.
-    pub(super) fn check_named(&self, name: &str) -> Result<()> {
-        if !self.file.is_list() {
-            return Ok(());
-        }
-        let format = match (self.file.is_without_entries(), self.file.dimensions().len()) {
-            (true, _) => "coo".to_owned(),
-            (false, 1) => "{C}".to_owned(),
-            (false, 2) => "csr".to_owned(),
-            (false, order) => format!("csf:{order}"),
-        };
-        let quoted = if format.contains('{') { "'" } else { "" };
-        let option = format!("--format {quoted}{name}={format}{quoted}");
-        let reason = format!("the tensor is sparse: say how to store it, such as {option}");
-        Err(InputError::unsuitable(self.named.path(), reason).into())
+/// Checks that the file tells how it stores the operand of this name, or has all of its elements, where no format
+/// is given.
+///
+/// # Errors
+/// [`Error::Input`] if it has the entries of a sparse tensor.
+pub(super) fn check_named(name: &str, file: &Opened) -> Result<()> {
+    if !file.is_list() {
+        return Ok(());
     }
-
-    /// The file as tasks read it for a computation with elements of a type, if they do: each node parts of it, or on
-    /// one node the levels as they are.
-    pub(super) fn parts(&self, element: ElementType) -> Option<&FileInParts> {
-        let has_nodes = place().nodes > 1;
-        let is_real = |own: ElementType| element.is_complex() || !own.is_complex();
-        self.file.parts().filter(|file| match file {
-            FileInParts::Levels(levels) => {
-                let own = levels.element();
-                let is_cast = || levels.format().is_ok_and(|format| is_packed_by_tasks(&format));
-                levels.is_whole() && (own == element || has_nodes && is_real(own) && is_cast())
-            }
-            FileInParts::Entries(entries) => has_nodes && is_real(entries.element()),
-        })
-    }
+    let format = match (file.is_without_entries(), file.dimensions().len()) {
+        (true, _) => "coo".to_owned(),
+        (false, 1) => "{C}".to_owned(),
+        (false, 2) => "csr".to_owned(),
+        (false, order) => format!("csf:{order}"),
+    };
+    let quoted = if format.contains('{') { "'" } else { "" };
+    let option = format!("--format {quoted}{name}={format}{quoted}");
+    let reason = format!("the tensor is sparse: say how to store it, such as {option}");
+    Err(InputError::unsuitable(file.name(), reason).into())
 }
 
-/// A tensor, or entries, as read from a file.
-enum Read {
-    /// A tensor as the file stores it.
-    Stored(DynamicTensor),
-    /// Entries.
-    Entries(DynamicEntries),
+/// The file as tasks read it for a computation with elements of a type, if they do: each node parts of it, or on
+/// one node the levels as they are.
+pub(super) fn parts(file: &Opened, element: ElementType) -> Option<&FileInParts> {
+    let has_nodes = place().nodes > 1;
+    let is_real = |own: ElementType| element.is_complex() || !own.is_complex();
+    file.parts().filter(|file| match file {
+        FileInParts::Levels(levels) => {
+            let own = levels.element();
+            let is_cast = || levels.format().is_ok_and(|format| is_packed_by_tasks(&format));
+            levels.is_whole() && (own == element || has_nodes && is_real(own) && is_cast())
+        }
+        FileInParts::Entries(entries) => has_nodes && is_real(entries.element()),
+    })
 }
 
 /// Reads all entries of the file of an operand, as elements of the type that is computed with.
-fn read_all(wanted: ElementType, name: &str, Input { named, file }: Input) -> Result<Read> {
+fn read_all(wanted: ElementType, name: &str, file: Opened) -> Result<DynamicEntries> {
     let own = file.element();
     if file.has(wanted) {
-        return Ok(match file.stored(wanted)? {
-            Some(stored) => Read::Stored(stored),
-            None => Read::Entries(file.read(wanted)?.entries),
-        });
+        return Ok(file.read(wanted)?.entries);
     }
     if own.is_complex() && !wanted.is_complex() {
-        return Err(InputError::unsuitable(named.path(), no_imaginary_parts(own, wanted)).into());
+        return Err(InputError::unsuitable(file.name(), no_imaginary_parts(own, wanted)).into());
     }
     let Contents { fill, entries, .. } = file.read(own)?;
     let refused = |number: Scalar| {
@@ -107,25 +84,22 @@ fn read_all(wanted: ElementType, name: &str, Input { named, file }: Input) -> Re
         Error::Usage(format!("{problem}: leave --type out, or take another one"))
     };
     as_element(fill, wanted).ok_or_else(|| refused(fill))?;
-    let entries = entries.cast(wanted, &|number| as_element(number, wanted)).map_err(refused)?;
-    Ok(Read::Entries(entries))
+    entries.cast(wanted, &|number| as_element(number, wanted)).map_err(refused)
 }
 
 /// The elements of a tensor: those that were read, that a generator makes, or random ones; where it is sparse, of every
 /// hundredth.
-pub(super) fn operand(options: &Options, tensor: &TensorVariable, given: Option<Input>) -> Result<DynamicTensor> {
+pub(super) fn operand(options: &Options, tensor: &TensorVariable, given: Option<Opened>) -> Result<DynamicTensor> {
     let (format, dimensions, seed) = (tensor.format(), tensor.dimensions(), options.runtime.seed);
     let refused = |error: StorageError| Error::Usage(format!("{tensor}: {error}"));
     let is_generated = options.generate.iter().any(|(name, _)| name == tensor.name());
-    let is_dense = format.is_plain() && format.levels().iter().all(|level| *level == Level::Dense);
-    let given = given.map(|input| read_all(tensor.element(), tensor.name(), input)).transpose()?;
     let entries = match given {
-        Some(Read::Stored(stored)) if !is_fill(stored.fill(), tensor.fill()) => stored.entries(),
-        Some(Read::Stored(stored)) => {
-            return stored.convert(format).map_err(refused);
-        }
-        Some(Read::Entries(entries)) => entries,
-        None if is_dense && !is_generated => {
+        Some(file) => match file.stored(tensor.element())? {
+            Some(stored) if is_fill(stored.fill(), tensor.fill()) => return stored.convert(format).map_err(refused),
+            Some(stored) => stored.entries(),
+            None => read_all(tensor.element(), tensor.name(), file)?,
+        },
+        None if !has_entries(tensor) && !is_generated => {
             let count = dimensions.iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent));
             if count.is_none_or(|count| count > MOST_ELEMENTS) {
                 let problem = format!(
@@ -133,7 +107,7 @@ pub(super) fn operand(options: &Options, tensor: &TensorVariable, given: Option<
                 );
                 return Err(Error::Usage(format!("{problem}: give it a sparse format, or take a smaller --size")));
             }
-            return values::random(seed, tensor).map_err(refused);
+            return RandomElements::new(seed, tensor).tensor(tensor).map_err(refused);
         }
         None => {
             let (kind, seed) = generator(options, tensor)?;
@@ -166,16 +140,8 @@ pub(super) fn generator(options: &Options, tensor: &TensorVariable) -> Result<(G
     let kind = kind.map_or_else(|| "uniform:0.01".parse(), Ok).map_err(|error| Error::Usage(format!("{error}")))?;
     kind.check(tensor.dimensions()).map_err(|error| Error::Usage(format!("--generate: {error}")))?;
     // By its name, too: a sum of two equal patterns would show nothing.
-    Ok((kind, values::key(options.runtime.seed, tensor)))
+    Ok((kind, RandomElements::new(options.runtime.seed, tensor).key()))
 }
 
 /// More elements of a dense tensor than this are not made on one node.
 pub(crate) const MOST_ELEMENTS: i64 = 1 << 28;
-
-/// The real part of an element.
-pub(super) fn number(scalar: Scalar) -> f64 {
-    match cast(scalar, ElementType::C64) {
-        Scalar::C64(value) => value.re,
-        _ => f64::NAN,
-    }
-}

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, FromArgMatches, Subcommand as _, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{ArgMatches, Args, FromArgMatches, Subcommand as _};
+use maniple_tensor::choose::AlgorithmName;
+use maniple_tensor::compute::{Blocks, Split};
 use maniple_tensor::cost::Rates;
 use maniple_tensor::element::ElementType;
 use maniple_tensor::files::TensorFile;
@@ -11,7 +14,6 @@ use maniple_tensor::generate::Generator;
 use maniple_tensor::machine::Grid;
 use maniple_tensor::placement::Placement;
 
-use super::split::Split;
 use super::svg_file::SvgFile;
 use super::{convert, info};
 use crate::error::Error;
@@ -137,7 +139,7 @@ pub struct Options {
     pub element: Vec<(Option<String>, ElementType)>,
 
     /// How to run it; `none` is in one piece, on one processor [default: what is expected to take the least time]
-    #[arg(long, value_name = "NAME", value_enum)]
+    #[arg(long, value_name = "NAME", value_parser = algorithm())]
     pub algorithm: Option<AlgorithmName>,
 
     /// How fast processors are, by which schedules are chosen, as `maniple info --rates` prints it; the same on all
@@ -243,66 +245,19 @@ pub struct Options {
     pub runtime: RuntimeOptions,
 }
 
-/// An element type by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs)] // They are called what they are.
-pub enum TypeName {
-    F32,
-    F64,
-    I32,
-    I64,
-    C32,
-    C64,
-    Bool,
-    U8,
-    I8,
-    I16,
-    U32,
-}
+/// The element types, in the order in which messages list them.
+const TYPES: [ElementType; 11] = {
+    use ElementType::{Bool, C32, C64, F32, F64, I8, I16, I32, I64, U8, U32};
+    [F32, F64, I32, I64, C32, C64, Bool, U8, I8, I16, U32]
+};
 
-impl From<TypeName> for ElementType {
-    fn from(name: TypeName) -> Self {
-        match name {
-            TypeName::F32 => Self::F32,
-            TypeName::F64 => Self::F64,
-            TypeName::Bool => Self::Bool,
-            TypeName::U8 => Self::U8,
-            TypeName::I8 => Self::I8,
-            TypeName::I16 => Self::I16,
-            TypeName::U32 => Self::U32,
-            TypeName::I32 => Self::I32,
-            TypeName::I64 => Self::I64,
-            TypeName::C32 => Self::C32,
-            TypeName::C64 => Self::C64,
-        }
-    }
-}
-
-/// A way to run a statement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum AlgorithmName {
-    /// A product of matrices: panels are broadcast along rows and columns of a grid
-    Summa,
-    /// A product of matrices: tiles go round in rows and columns of a grid
-    Cannon,
-    /// A product of matrices: one operand goes round, the other is broadcast
-    Pumma,
-    /// A product of matrices on a box: one tile each, and a sum at the end
-    Johnson,
-    /// A product of matrices: Cannon's algorithm in layers, the last extent of the grid, with a sum at the end
-    Solomonik,
-    /// A product of matrices on a box as near to cubes as the sizes allow
-    Cosma,
-    /// A tensor times a vector, `A(i,j) = B(i,j,k) * c(k)`, on a grid
-    Ttv,
-    /// The inner product of two tensors, `a = B(i,j,k) * C(i,j,k)`, on a line, a grid or a box
-    Innerprod,
-    /// A tensor times a matrix, `A(i,j,l) = B(i,j,k) * C(k,l)`, on a line
-    Ttm,
-    /// `A(i,l) = B(i,j,k) * C(j,l) * D(k,l)`, on a box
-    Mttkrp,
-    /// In one piece, on one processor
-    None,
+/// The parser of names of algorithms.
+fn algorithm() -> impl TypedValueParser<Value = AlgorithmName> {
+    let names = AlgorithmName::ALL.map(|(_, name, description)| PossibleValue::new(name).help(description));
+    PossibleValuesParser::new(names).map(|text| {
+        let mut all = AlgorithmName::ALL.into_iter();
+        all.find(|(_, name, _)| *name == text).map_or(AlgorithmName::None, |(algorithm, ..)| algorithm)
+    })
 }
 
 /// Longer dimensions are surely a mistake.
@@ -322,14 +277,10 @@ fn element(text: &str) -> Result<(Option<String>, ElementType), String> {
         Some((name, element)) => (Some(name.trim().to_owned()), element.trim()),
         None => (None, text),
     };
-    let element = TypeName::from_str(element, false).map_err(|_| {
-        let known: Vec<String> = TypeName::value_variants()
-            .iter()
-            .filter_map(|known| Some(known.to_possible_value()?.get_name().to_owned()))
-            .collect();
-        format!("'{element}' is no type: there are {}", known.join(", "))
-    })?;
-    Ok((name, element.into()))
+    let found = TYPES.into_iter().find(|known| known.name() == element);
+    let known = || TYPES.map(ElementType::name).join(", ");
+    let element = found.ok_or_else(|| format!("'{element}' is no type: there are {}", known()))?;
+    Ok((name, element))
 }
 
 fn output_file(text: &str) -> Result<(Option<String>, TensorFile), String> {
@@ -418,11 +369,10 @@ impl Options {
         let made: Vec<&str> = self.generate.iter().map(|(name, _)| name.as_str()).collect();
         let mut read = self.input.iter().map(|(name, _)| name.as_str());
         let placed: Vec<&str> = self.place.iter().map(|(name, _)| name.as_str()).collect();
-        if let Some(name) = twice(&types) {
-            return Err(Error::Usage(format!("--type says twice what {name} is")));
-        }
-        if let Some(name) = twice(&made) {
-            return Err(Error::Usage(format!("--generate says twice what {name} is")));
+        for (option, names) in [("--type", &types), ("--generate", &made)] {
+            if let Some(name) = twice(names) {
+                return Err(Error::Usage(format!("{option} says twice what {name} is")));
+            }
         }
         if let Some(name) = read.find(|name| made.contains(name)) {
             return Err(Error::Usage(format!(
@@ -450,6 +400,16 @@ impl Options {
             ))),
             None => Ok(()),
         }
+    }
+
+    /// The extents of the grid.
+    pub(super) fn grid_extents(&self) -> Option<Vec<i64>> {
+        Some(self.grid.as_ref()?.extents().iter().map(|&extent| extent as i64).collect())
+    }
+
+    /// The blocks by which a statement runs.
+    pub(super) fn blocks(&self) -> Blocks<'_> {
+        Blocks { split: &self.split, order: &self.order, extend: &self.extend, map: &self.map, nodes: place().nodes }
     }
 
     /// How fast processors are.

@@ -3,18 +3,19 @@
 
 use std::fmt::Write;
 
+use maniple_tensor::choose::Choices;
 use maniple_tensor::placement::{self, Placed};
 use maniple_tensor::rectangle::Rectangle;
 use maniple_tensor::traffic;
 
-use super::choose::Choices;
 use super::problem::Problem;
+use super::report::text;
 
 /// Draws for each statement all tensors of the algorithm beside one another, and its messages below, as SVG.
 #[must_use]
 pub fn draw(problem: &Problem, choices: &Choices) -> String {
     let mut rows = Vec::new();
-    for choice in &choices.0 {
+    for choice in choices.all() {
         let mut pictures = Vec::new();
         for (tensor, placement) in &choice.algorithm.placements {
             // The algorithm's placements fit its grid.
@@ -24,7 +25,7 @@ pub fn draw(problem: &Problem, choices: &Choices) -> String {
         }
         rows.extend([pictures, vec![traffic::draw(&choice.traffic, "Messages")]]);
     }
-    arranged(&rows, &format!("{}, by {}", problem.text(), choices.name()))
+    arranged(&rows, &format!("{}, by {}", text(&problem.program), choices.name()))
 }
 
 /// Rows of pictures.

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use maniple_tensor::compute::BlocksError;
 use maniple_tensor::element::ElementType;
-use maniple_tensor::files::{FileInParts, InputError, TensorFile};
-use maniple_tensor::notation::{Assignment, Expression, IndexVariable, Reduction, TensorVariable};
-use maniple_tensor::program::Program;
+use maniple_tensor::files::{FileInParts, InputError, Opened, TensorFile};
+use maniple_tensor::notation::{Assignment, TensorVariable};
+use maniple_tensor::program::{DefinitionError, Program};
 use maniple_tensor::schedule::Schedule;
 
-use super::declared::declared;
-use super::extents::{accesses, index_variables, named, sketched};
-use super::operands::{Input, Inputs, no_imaginary_parts};
-use super::{Options, blocks, types};
-use crate::error::{Error, Result};
+use super::Options;
+use super::declared::{accesses, declared, element, named};
+use super::operands::{Inputs, check_named, no_imaginary_parts};
+use crate::error::{Error, Result, usage};
 use crate::report::counted;
 
 /// A program, checked.
@@ -22,134 +22,49 @@ pub struct Problem {
     pub program: Program,
     /// The statements that are launched.
     pub divided: Program,
+    /// The definitions of results, if these are to be compared with them.
+    pub definitions: Vec<Assignment>,
     /// The schedules of statements, by their numbers from 1.
     pub schedules: BTreeMap<usize, Schedule>,
     /// The tensors that tasks read from files.
     pub files: BTreeMap<String, FileInParts>,
+    /// The files of results.
+    pub outputs: Vec<(String, TensorFile)>,
 }
 
 impl Problem {
     /// The program of the command line, with the extents of its index variables, and the files.
     pub(super) fn new(options: &Options, mut inputs: Inputs) -> Result<Self> {
         let text = &said(&options.statement)?;
-        let names = index_variables(text);
-        inputs.iter().try_for_each(|(name, input)| input.check_named(name))?;
-        let own = inputs.iter().map(|(name, input)| (&**name, input.file.element()));
-        let element = types::of_program(options, (text, &names), own);
-        let sketch = sketched(text, element, &names)?;
+        inputs.iter().try_for_each(|(name, file)| check_named(name, file))?;
+        let element = element(options, text, &inputs);
+        let sketch = Program::sketched(text, element).map_err(usage)?;
         let mut files = BTreeMap::new();
-        for (name, input) in &mut inputs {
+        for (name, file) in &mut inputs {
             let order = accesses(&sketch, name)?[0].tensor.order();
             let own = options.element.iter().rev().find(|(known, _)| known.as_ref() == Some(name));
             let wanted = own.map_or(element, |(_, element)| *element);
-            files.insert(name.clone(), fitting(input, order, wanted)?);
+            files.insert(name.clone(), fitting(file, order, wanted)?);
         }
-        let program = declared(options, (text, element), &mut inputs)?;
+        let program = declared(options, text, element, &mut inputs)?;
         program.tensors().iter().try_for_each(not_too_large)?;
-        check_reductions(&program)?;
+        program.check_reductions().map_err(usage)?;
         let schedules = schedules(options, &program)?;
         let divided = if schedules.is_empty() { program.divided(&options.rates()?) } else { program.clone() };
         for (name, placement) in &options.place {
             named(&mut program.tensors(), &format!("--place {name}={placement}:"), name)?;
         }
-        let problem = Self { divided, program, schedules, files };
-        let mut written = Vec::new();
-        for (name, file) in &options.output {
-            let result = problem.written(name.as_deref())?;
-            takes(file, result.order())?;
-            if written.contains(&result) {
-                return Err(Error::Usage(format!("--output says twice where {result} goes")));
-            }
-            written.push(result);
+        let outputs = outputs(options, &program, false)?;
+        for (name, file) in &outputs {
+            let result = program.results().into_iter().find(|result| result.name() == name);
+            takes(file, result.map_or(0, |result| result.order()))?;
         }
-        if options.verify {
-            problem.definitions()?;
-        }
-        Ok(problem)
-    }
-
-    /// The result that is called `name`; without a name, the last one.
-    pub(super) fn written(&self, name: Option<&str>) -> Result<TensorVariable> {
-        let results = self.program.results();
-        let found = match name {
-            Some(name) => results.iter().find(|tensor| tensor.name() == name),
-            None => results.last(),
-        };
-        found.cloned().ok_or_else(|| {
-            let names: Vec<&str> = results.iter().map(TensorVariable::name).collect();
-            Error::Usage(format!("--output {}: the results are {}", name.unwrap_or_default(), names.join(", ")))
-        })
-    }
-
-    /// Returns the definition of each result, in terms of the program's inputs and of results that are complete by
-    /// then.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] if a result is assigned in ways that no single statement says.
-    pub(super) fn definitions(&self) -> Result<Vec<Assignment>> {
-        let mut definitions: Vec<Assignment> = Vec::new();
-        let unclear = |tensor: &TensorVariable| {
-            Error::Usage(format!(
-                "--verify: {tensor} is assigned several times, and used between; give what it holds each time a name of its own"
-            ))
-        };
-        for statement in self.program.statements() {
-            let left = &statement.left().tensor;
-            let reads =
-                |definition: &Assignment| definition.right().accesses().iter().any(|access| access.tensor == *left);
-            let known = definitions.iter().position(|known| known.left().tensor == *left);
-            // What was read must not change any more.
-            let was_read = definitions.iter().any(|other| other.left().tensor != *left && reads(other));
-            if was_read || known.is_some_and(|known| reads(statement) || reads(&definitions[known])) {
-                return Err(unclear(left));
-            }
-            match (known, statement.accumulation()) {
-                (Some(known), Some(Reduction::Sum)) => {
-                    let before = &definitions[known];
-                    let both = (before.left() == statement.left()
-                        && matches!(before.accumulation(), None | Some(Reduction::Sum)))
-                    .then(|| before.right().clone() + statement.right().clone());
-                    let both = both.ok_or_else(|| unclear(left))?;
-                    definitions[known] =
-                        Assignment::accumulating(statement.left().clone(), before.accumulation(), both)
-                            .map_err(|error| Error::Usage(error.to_string()))?;
-                }
-                (Some(_), Some(_)) => return Err(unclear(left)),
-                (Some(known), None) => definitions[known] = statement.clone(),
-                (None, _) => definitions.push(statement.clone()),
-            }
-        }
-        Ok(definitions)
-    }
-
-    /// Operations on numbers, all in all. A product or sum of complex numbers counts as the operations on reals that it
-    /// takes.
-    #[must_use]
-    pub fn operations(&self) -> f64 {
-        let of_one = |assignment: &Assignment| {
-            let extents = assignment.extents();
-            let variables = &assignment.left().variables;
-            let iterations = variables.iter().map(|variable| extents[variable] as f64).product();
-            let (multiply, add) = if assignment.element().is_complex() { (6.0, 2.0) } else { (1.0, 1.0) };
-            let right = operations(assignment.right(), extents, iterations, (multiply, add));
-            right + if assignment.accumulates() { iterations * add } else { 0.0 }
-        };
-        self.divided.statements().iter().map(of_one).sum()
-    }
-
-    /// The bytes of all tensors: what must be read and written at least.
-    #[must_use]
-    pub fn bytes(&self) -> f64 {
-        let size = |tensor: &TensorVariable| {
-            tensor.dimensions().iter().map(|&extent| extent as f64).product::<f64>() * tensor.element().size() as f64
-        };
-        self.program.tensors().iter().map(size).sum()
-    }
-
-    /// The statements in one line.
-    #[must_use]
-    pub fn text(&self) -> String {
-        self.program.statements().iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        let definitions = if options.verify { program.definitions() } else { Ok(Vec::new()) };
+        let definitions = definitions.map_err(|error| match error {
+            DefinitionError::Unclear(_) => Error::Usage(format!("--verify: {error}")),
+            other => usage(other),
+        })?;
+        Ok(Self { program, divided, definitions, schedules, files, outputs })
     }
 
     /// The type of the elements, or the types of the tensors.
@@ -163,12 +78,25 @@ impl Problem {
             }
         }
     }
+}
 
-    /// The extents of all index variables.
-    #[must_use]
-    pub fn extents(&self) -> BTreeMap<IndexVariable, i64> {
-        self.program.statements().iter().flat_map(|statement| statement.extents().clone()).collect()
+/// The files that results go to, with the name of each: that of the last one, if none is said.
+pub(super) fn outputs(options: &Options, program: &Program, is_sparse: bool) -> Result<Vec<(String, TensorFile)>> {
+    let results = program.results();
+    let names: Vec<&str> = results.iter().map(TensorVariable::name).collect();
+    let mut files: Vec<(String, TensorFile)> = Vec::new();
+    for (name, file) in &options.output {
+        let found = names.iter().rev().find(|known| name.as_deref().is_none_or(|name| name == **known));
+        let found = found.ok_or_else(|| {
+            let name = name.as_ref().filter(|_| !is_sparse).map_or_else(String::new, |name| format!(" {name}"));
+            Error::Usage(format!("--output{name}: the results are {}", names.join(", ")))
+        })?;
+        if files.iter().any(|(other, _)| other == found) {
+            return Err(Error::Usage(format!("--output says twice where {found} goes")));
+        }
+        files.push(((*found).to_owned(), file.clone()));
     }
+    Ok(files)
 }
 
 /// Returns the text of an argument: itself, or the contents of the file that it names after `@`.
@@ -180,8 +108,8 @@ pub(super) fn said(argument: &str) -> Result<String> {
 /// The schedules of statements.
 pub(super) fn schedules(options: &Options, program: &Program) -> Result<BTreeMap<usize, Schedule>> {
     let mut schedules = BTreeMap::new();
-    if blocks::are_asked_for(options) {
-        schedules.insert(1, blocks::schedule(options, program)?);
+    if options.blocks().are_asked_for() {
+        schedules.insert(1, by_blocks(options, program)?);
     }
     for argument in &options.schedule {
         let text = said(argument)?;
@@ -208,59 +136,50 @@ pub(super) fn schedules(options: &Options, program: &Program) -> Result<BTreeMap
     Ok(schedules)
 }
 
+/// The schedule of a program of one statement that runs by blocks.
+fn by_blocks(options: &Options, program: &Program) -> Result<Schedule> {
+    let [assignment] = program.statements() else {
+        return Err(Error::Usage("--split and what belongs to it are for one statement".to_owned()));
+    };
+    if !options.schedule.is_empty() || options.grid.is_some() || options.algorithm.is_some() {
+        let problem = "--split, --order, --extend and --map say how a statement runs";
+        return Err(Error::Usage(format!("{problem}: leave --schedule, --grid and --algorithm out")));
+    }
+    let text = options.blocks().commands(assignment).map_err(|error| match error {
+        BlocksError::Unfit(problem) => Error::Usage(format!("--{problem}")),
+        other => usage(other),
+    })?;
+    Schedule::parse(&text, &program.tensors()).map_err(|error| Error::Usage(format!("--split: {text}: {error}")))
+}
+
 /// More elements can't be numbered safely.
 const MOST_ELEMENTS: i64 = 1 << 48;
 /// Regions have no more.
 const MOST_DIMENSIONS: usize = 4;
 
-/// Refuses what has elements that are the least, the greatest or the like of nothing: reductions without a value that
-/// changes no other, over variables without values. NumPy refuses them, too.
-pub(super) fn check_reductions(program: &Program) -> Result<()> {
-    fn of_nothing<'e>(expression: &'e Expression, extents: &BTreeMap<IndexVariable, i64>) -> Option<&'e Expression> {
-        match expression {
-            Expression::Reduce(Reduction::Minimum | Reduction::Maximum, variable, _)
-                if extents.get(variable) == Some(&0) =>
-            {
-                Some(expression)
-            }
-            other => other.operands().into_iter().find_map(|operand| of_nothing(operand, extents)),
-        }
-    }
-    for statement in program.statements() {
-        let is_empty = statement.left().tensor.dimensions().contains(&0);
-        if let Some(found) = of_nothing(statement.right(), statement.extents()).filter(|_| !is_empty) {
-            let Expression::Reduce(reduction, variable, _) = found else { continue };
-            let problem = format!("{variable} has no values, and {reduction} of nothing is none: {found}");
-            return Err(Error::Usage(format!("{problem}; leave it out, or combine it with a value")));
-        }
-    }
-    Ok(())
-}
-
 /// The file of a dense tensor of `order` dimensions, whose elements become those of a type. In a file for matrices,
 /// vectors are columns, and numbers are matrices of one element.
-fn fitting(input: &mut Input, order: usize, wanted: ElementType) -> Result<FileInParts> {
-    let unfit = |input: &Input, reason: String| Error::from(InputError::unsuitable(input.named.path(), reason));
-    let dimensions = input.file.dimensions();
-    if dimensions.len() != order && !input.file.take_order(order) {
+fn fitting(file: &mut Opened, order: usize, wanted: ElementType) -> Result<FileInParts> {
+    let unfit = |file: &Opened, reason: String| Error::from(InputError::unsuitable(file.name(), reason));
+    let dimensions = file.dimensions();
+    if dimensions.len() != order && !file.take_order(order) {
         let extents: Vec<String> = dimensions.iter().map(ToString::to_string).collect();
         let found = if extents.is_empty() { "a single number".to_owned() } else { extents.join(" x ") };
         let expected = counted(order, "dimension", "dimensions");
-        return Err(unfit(input, format!("expected a tensor of {expected}, found {found}")));
+        return Err(unfit(file, format!("expected a tensor of {expected}, found {found}")));
     }
-    let own = input.file.element();
+    let own = file.element();
     if own.is_complex() && !wanted.is_complex() {
-        return Err(unfit(input, no_imaginary_parts(own, wanted)));
+        return Err(unfit(file, no_imaginary_parts(own, wanted)));
     }
     if !own.is_integer() && wanted.is_integer() {
         let (own, wanted) = (own.name(), wanted.name());
         let reason = format!("its elements are {own}, and {wanted} has no fractions: say --type {own}");
-        return Err(unfit(input, reason));
+        return Err(unfit(file, reason));
     }
-    let parts = input.file.parts().cloned();
-    parts.ok_or_else(|| {
-        unfit(input, "the tensor is stored in levels: it is for statements on sparse tensors".to_owned())
-    })
+    let parts = file.parts().cloned();
+    parts
+        .ok_or_else(|| unfit(file, "the tensor is stored in levels: it is for statements on sparse tensors".to_owned()))
 }
 
 /// Checks that a dense tensor of so many dimensions can be written to a file.
@@ -290,32 +209,4 @@ fn not_too_large(tensor: &TensorVariable) -> Result<()> {
         )));
     }
     Ok(())
-}
-
-/// The operations of an expression that is evaluated so many times.
-fn operations(
-    expression: &Expression,
-    extents: &BTreeMap<IndexVariable, i64>,
-    times: f64,
-    (multiply, add): (f64, f64),
-) -> f64 {
-    use maniple_tensor::notation::BinaryOperator::{Add, Subtract};
-    let (own, times) = match expression {
-        Expression::Literal(..)
-        | Expression::Index(_)
-        | Expression::Access(_)
-        | Expression::Test(..)
-        | Expression::Cast(..) => (0.0, times),
-        Expression::Negate(_) | Expression::Binary(Add | Subtract, ..) => (times * add, times),
-        Expression::Binary(..) | Expression::Call(..) | Expression::Select(..) => (times * multiply, times),
-        Expression::Reduce(reduction, variable, _) => {
-            let times = times * extents[variable] as f64;
-            (times * if *reduction == Reduction::Product { multiply } else { add }, times)
-        }
-    };
-    own + expression
-        .operands()
-        .into_iter()
-        .map(|operand| operations(operand, extents, times, (multiply, add)))
-        .sum::<f64>()
 }

@@ -3,140 +3,58 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::choose::{Choices, grid_text};
-use super::problem::Problem;
-use crate::report::{Table, bytes, counted, scientific, seconds};
+use maniple_tensor::program::Program;
 
-/// The statement that was computed, and how fast.
+use crate::report::{Table, seconds};
+
+/// The statements that were computed, how, and how fast.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The statement, with its sums.
-    pub statement: String,
-    /// The extents of index variables.
-    pub sizes: String,
-    /// The type of the elements.
-    pub elements: String,
-    /// The algorithm.
-    pub algorithm: String,
-    /// The grid of processors.
-    pub grid: Vec<i64>,
-    /// How long the first time took, with making kernels and room.
-    pub first: Duration,
-    /// The median of the other times, and how many these were.
+    title: &'static str,
+    table: Table,
+    /// The median of the times after the first, and how many these were.
     pub time: (Duration, usize),
-    /// The library that multiplied matrices, if the leaves are products of floats or complex numbers.
-    pub library: Option<&'static str>,
-    /// Operations on numbers.
-    pub operations: f64,
-    /// Bytes of all tensors.
-    pub bytes: f64,
-    /// Whether the elements are integers.
-    pub is_exact: bool,
-    /// Bytes that moved between nodes the last time, if there are several.
-    pub moved: Option<u64>,
-    /// How the result compares with the definition.
-    pub checked: Option<Checked>,
 }
-
-/// How the result compares with the definition.
-#[derive(Clone, Debug)]
-pub struct Checked {
-    /// The elements that were compared.
-    pub count: usize,
-    /// The largest deviation: at most 1 is right.
-    pub deviation: f64,
-    /// How long it took.
-    pub time: Duration,
-    /// Whether elements must be equal.
-    pub is_exact: bool,
-}
-
-impl Checked {
-    /// A description of a result that is wrong.
-    #[must_use]
-    pub fn wrong(&self) -> String {
-        let compared = counted(self.count, "element", "elements");
-        match self.is_exact {
-            true => format!("of {compared} that were compared with the definition, some differ"),
-            false => format!(
-                "of {compared} that were compared with the definition, some differ by {} times as much as rounding can explain",
-                scientific(self.deviation)
-            ),
-        }
-    }
-}
-
-/// The number of operations for each byte above which arithmetic is the limit, and not memory.
-const INTENSE: f64 = 2.0;
 
 impl Report {
-    pub(super) fn new(
-        problem: &Problem,
-        choices: &Choices,
-        times: &[Duration],
-        moved: Option<u64>,
-        checked: Option<Checked>,
-    ) -> Self {
-        let extents = problem.extents();
+    /// A report of a program, with the extents of its index variables.
+    pub(super) fn new(title: &'static str, program: &Program) -> Self {
+        let extents = program.extents();
         let sizes: Vec<String> = extents.iter().map(|(variable, extent)| format!("{variable}={extent}")).collect();
+        let sizes = if sizes.is_empty() { "none".to_owned() } else { sizes.join(", ") };
+        let table = Table::new().line("statement", text(program)).line("sizes", sizes);
+        Self { title, table, time: (Duration::ZERO, 0) }
+    }
+
+    /// Adds a line.
+    pub(super) fn line(self, name: &'static str, value: impl fmt::Display) -> Self {
+        self.maybe(name, Some(value))
+    }
+
+    /// Adds a line if there is a value.
+    pub(super) fn maybe(self, name: &'static str, value: Option<impl fmt::Display>) -> Self {
+        Self { table: self.table.maybe(name, value), ..self }
+    }
+
+    /// Adds how long the first time took, with making kernels and room, and the others.
+    pub(super) fn times(self, times: &[Duration]) -> Self {
         let (first, rest) = times.split_first().map_or((Duration::ZERO, times), |(first, rest)| (*first, rest));
         let mut sorted = rest.to_vec();
         sorted.sort_unstable();
-        let is_exact = problem.program.statements().iter().all(|statement| statement.element().is_integer());
-        let median = sorted.get(sorted.len() / 2).copied().unwrap_or(first);
-        Self {
-            statement: problem.text(),
-            sizes: if sizes.is_empty() { "none".to_owned() } else { sizes.join(", ") },
-            elements: problem.elements(),
-            algorithm: choices.name(),
-            grid: choices.grid().to_vec(),
-            first,
-            time: (median, rest.len()),
-            library: choices.library().map(|(library, _)| library),
-            operations: problem.operations(),
-            bytes: problem.bytes(),
-            is_exact,
-            moved,
-            checked,
-        }
-    }
-
-    /// The rate of the computation and its unit: of arithmetic, or of bytes if memory is the limit.
-    #[must_use]
-    pub fn rate(&self) -> (&'static str, f64) {
-        let seconds = self.time.0.as_secs_f64().max(f64::MIN_POSITIVE);
-        match self.operations > INTENSE * self.bytes {
-            true if self.is_exact => ("GOP/s", self.operations / seconds / 1e9),
-            true => ("GFLOP/s", self.operations / seconds / 1e9),
-            false => ("GB/s", self.bytes / seconds / 1e9),
-        }
+        let (median, repeats) = (sorted.get(sorted.len() / 2).copied().unwrap_or(first), rest.len());
+        let timed = self.line("first time", seconds(first));
+        let timed = timed.line("time", format_args!("{} (median of {repeats})", seconds(median)));
+        Self { time: (median, repeats), ..timed }
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (time, repeats) = self.time;
-        let (unit, rate) = self.rate();
-        let checked = self.checked.as_ref().map(|checked| {
-            let compared = counted(checked.count, "element", "elements");
-            let outcome = match checked.is_exact {
-                true => "all equal".to_owned(),
-                false => format!("largest error {} of what rounding can do", scientific(checked.deviation)),
-            };
-            format!("{compared} in {}: {outcome}", seconds(checked.time))
-        });
-        let table = Table::new()
-            .line("statement", &self.statement)
-            .line("sizes", &self.sizes)
-            .line("elements", &self.elements)
-            .line("algorithm", &self.algorithm)
-            .line("grid", grid_text(&self.grid))
-            .line("first time", seconds(self.first))
-            .line("time", format_args!("{} (median of {repeats})", seconds(time)))
-            .line(unit, format_args!("{rate:.2}"))
-            .maybe("multiplied by", self.library)
-            .maybe("moved between nodes", self.moved.map(bytes))
-            .maybe("verified", checked);
-        write!(f, "tensor\n{table}")
+        write!(f, "{}\n{}", self.title, self.table)
     }
+}
+
+/// The statements of a program in one line.
+pub(super) fn text(program: &Program) -> String {
+    program.statements().iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

@@ -2,81 +2,31 @@
 //! all.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::{self, Write};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use maniple_files::tcs::Kind;
-use maniple_tensor::compute::has_no_loop_around;
+use maniple_tensor::choose::Processors;
+use maniple_tensor::compute::{LoopWishes, Loops, Made, Sources, Statements, has_no_loop_around};
 use maniple_tensor::distributed::is_made_by_tasks;
-use maniple_tensor::element::{ElementType, Scalar};
-use maniple_tensor::files::TensorFile;
+use maniple_tensor::files::{FileInParts, Opened, TensorFile};
 use maniple_tensor::format::{Format, Level};
-use maniple_tensor::kernel::{Kernels, Scoped};
 use maniple_tensor::notation::{IndexVariable, TensorVariable, is_zero};
-use maniple_tensor::oracle::{self, SparseMap};
+use maniple_tensor::oracle::{self, VerifyError};
 use maniple_tensor::program::Program;
 use maniple_tensor::storage::DynamicTensor;
 
 use super::Answer;
-use super::blocks;
-use super::declared::declared;
-use super::extents::index_variables;
-use super::loops::{Loops, usage};
-use super::operands::{Input, Inputs, MOST_ELEMENTS, generator, number, operand};
+use super::declared::{declared, element};
+use super::operands::{Inputs, MOST_ELEMENTS, check_named, generator, operand, parts};
 use super::options::Options;
 use super::picture::arranged;
-use super::problem::{check_reductions, said, schedules};
-use super::tasks::{Around, Done, Made, Tasks, places};
-use super::types;
-use crate::error::{Error, Result};
+use super::problem::{outputs, said, schedules};
+use super::report::Report;
+use super::tasks::{Around, Outcome, check_tasks, places, rehearse, run as run_tasks};
+use crate::error::{Error, Result, usage};
 use crate::options::place;
-use crate::report::{Table, by_nodes, counted, seconds};
-
-/// The report of a computation with sparse tensors.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// The statements.
-    pub statement: String,
-    /// The extents of index variables.
-    pub sizes: String,
-    /// The tensors: how each is stored, and how many elements that are.
-    pub tensors: Vec<String>,
-    /// How many bytes of the files of tensors each node has read, where tasks read them.
-    pub read: Vec<String>,
-    /// How many bytes of the files of results each node has written, where tasks wrote them.
-    pub written: Vec<String>,
-    /// How many bytes each node has sent to others the first time, and the last time, if there are several.
-    pub sent: Option<[String; 2]>,
-    /// How long the first time took, with making kernels.
-    pub first: Duration,
-    /// The median of the other times, and how many these were.
-    pub time: (Duration, usize),
-    /// How many elements were compared with the definition, if that was asked for, and how long that took.
-    pub checked: Option<(usize, Duration)>,
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (time, repeats) = self.time;
-        let checked = self.checked.map(|(count, time)| {
-            format!("{} in {}: within rounding", counted(count, "element", "elements"), seconds(time))
-        });
-        let list = |of: &[String]| (!of.is_empty()).then(|| of.join("; "));
-        let table = Table::new()
-            .line("statement", &self.statement)
-            .line("sizes", &self.sizes)
-            .line("stored", self.tensors.join("; "))
-            .maybe("read", list(&self.read))
-            .maybe("written", list(&self.written))
-            .line("first time", seconds(self.first))
-            .line("time", format_args!("{} (median of {repeats})", seconds(time)))
-            .maybe("sent first", self.sent.as_ref().map(|[first, _]| first))
-            .maybe("sent later", self.sent.as_ref().map(|[_, last]| last))
-            .maybe("verified", checked);
-        write!(f, "sparse tensors\n{table}")
-    }
-}
+use crate::report::{by_nodes, counted, seconds};
 
 /// Whether a tensor is stored sparsely, or made so.
 pub(super) fn is_asked_for(options: &Options, inputs: &Inputs) -> bool {
@@ -84,7 +34,7 @@ pub(super) fn is_asked_for(options: &Options, inputs: &Inputs) -> bool {
     // Entries of a sparse tensor that is to be stored densely.
     let has_format = |name: &String| options.format.iter().any(|(other, _)| other == name);
     let is_sparse_file =
-        |(name, input): (&String, &Input)| input.file.levels().is_some() || has_format(name) && input.file.is_list();
+        |(name, file): (&String, &Opened)| file.levels().is_some() || has_format(name) && file.is_list();
     !options.generate.is_empty()
         || !options.fill.is_empty()
         || options.format.iter().any(|(_, format)| is_sparse(format))
@@ -95,9 +45,9 @@ pub(super) fn is_asked_for(options: &Options, inputs: &Inputs) -> bool {
 /// sparse tensor --format has to say it.
 fn with_formats_of_files(options: &Options, inputs: &Inputs) -> Result<Options> {
     let mut told = options.clone();
-    for (name, input) in inputs.iter().filter(|(name, _)| options.format.iter().all(|(other, _)| other != *name)) {
-        input.check_named(name)?;
-        told.format.extend(input.file.format().map(|format| (name.clone(), format)));
+    for (name, file) in inputs.iter().filter(|(name, _)| options.format.iter().all(|(other, _)| other != *name)) {
+        check_named(name, file)?;
+        told.format.extend(file.format().map(|format| (name.clone(), format)));
     }
     Ok(told)
 }
@@ -107,13 +57,225 @@ fn with_formats_of_files(options: &Options, inputs: &Inputs) -> Result<Options> 
 /// # Errors
 /// [`Error::Usage`] if options do not fit each other, [`Error::Input`] and [`Error::Write`] for files,
 /// [`Error::Verification`].
-pub(super) fn run(options: &Options, inputs: Inputs) -> Result<Answer> {
+pub(super) fn run(options: &Options, mut given: Inputs) -> Result<Answer> {
     refuse_others(options)?;
-    let options = &with_formats_of_files(options, &inputs)?;
+    let options = &with_formats_of_files(options, &given)?;
     let text = &*said(&options.statement)?;
-    let own = inputs.iter().map(|(name, input)| (&**name, input.file.element()));
-    let element = types::of_program(options, (text, &index_variables(text)), own);
-    run_as(element, options, (text, inputs))
+    let element = element(options, text, &given);
+    let program = declared(options, text, element, &mut given)?;
+    check_blocks(&given, &program)?;
+    program.check_reductions().map_err(usage)?;
+    let schedules = schedules(options, &program)?;
+    if options.grid.is_some() && !options.schedule.is_empty() {
+        let problem = "--grid distributes the outermost loops, and --schedule those that it names";
+        return Err(Error::Usage(format!("{problem}: leave one of the two out")));
+    }
+    let inputs: Vec<String> = program.inputs().iter().map(|tensor| tensor.name().to_owned()).collect();
+    if let Some((name, _)) = options.generate.iter().find(|(name, _)| !inputs.contains(name)) {
+        return Err(Error::Usage(format!("--generate {name}: the tensors that are given are {}", inputs.join(", "))));
+    }
+    if let Some((name, _)) = options.place.iter().find(|(name, _)| !inputs.contains(name)) {
+        return Err(Error::Usage(format!("--place {name}: the tensors that are given are {}", inputs.join(", "))));
+    }
+    let grid = match options.grid_extents() {
+        Some(grid) => grid,
+        None if place().nodes > 1 && schedules.is_empty() => vec![place().nodes as i64],
+        None => Vec::new(),
+    };
+    let machine = options.runtime.machine();
+    let threads = machine.processors_of(maniple::ProcessorKind::Cpu).count();
+    let capacity = machine.memories().iter().map(|memory| memory.capacity).max();
+    let processors = Processors { threads, memory: options.rates()?.memory * threads as f64, capacity };
+    // A grid divides loops around all of a statement, which sums of sums have not.
+    let is_divided = !grid.is_empty() && schedules.is_empty();
+    let divided = program.by_terms(|statement| is_divided && has_no_loop_around(statement));
+    let wishes = LoopWishes {
+        schedules: &schedules,
+        grid: &grid,
+        nodes: place().nodes,
+        is_kept: &|tensor| options.place.iter().any(|(name, _)| name == tensor.name()),
+        length: &|statement, variable| options.blocks().length(statement, variable),
+    };
+    let mut loops = Loops::new(divided.statements(), wishes, processors)?;
+    let tasks = if loops.are_distributed() { Some(loops.planned().map_err(usage)?) } else { None };
+    if let Some(tasks) = &tasks {
+        tasks.all().iter().try_for_each(|planned| check_tasks(planned.plan()))?;
+    }
+    let places = places(options, &tasks.as_ref().map_or_else(|| program.inputs(), Statements::operands))?;
+    match &tasks {
+        Some(_) => refuse_filled(&program)?,
+        None => refuse_without_tasks(options, grid.is_empty())?,
+    }
+    let Operands { mut tensors, files, made } = operands(options, &program, given, tasks.as_ref())?;
+    if tasks.is_none() {
+        loops.store_by_blocks(&mut tensors).map_err(usage)?;
+    }
+    let outputs = outputs(options, &program, true)?;
+    // What tasks make, an explanation may have too.
+    let is_given = |name: &String| !made.contains_key(name);
+    let given = tensors.iter().filter(|(name, _)| is_given(name));
+    let given: BTreeMap<String, DynamicTensor> = given.map(|(name, tensor)| (name.clone(), tensor.clone())).collect();
+    let sources = Sources { given: &given, files: &files, made: &made, places: &places, renews: false };
+    let around = Around { sources, outputs: &outputs, needs_all: needs_all(options) };
+    if options.explain {
+        let read = files.iter().map(|(name, file)| file.described(name));
+        let of_rows = made.iter().filter_map(|(name, how)| match how {
+            Made::Random(_) => None,
+            Made::Generated(kind, _) => Some(format!("operand {name}: {kind}, its rows made by tasks on all nodes\n")),
+        });
+        let explained = loops.explain(&tensors)? + &read.chain(of_rows).collect::<String>();
+        let graph = tasks.as_ref().map_or_else(String::new, |tasks| format!("tasks:\n{}", tasks.graph(place().nodes)));
+        let sent = match tasks.filter(|_| place().nodes > 1) {
+            Some(tasks) => "\n".to_owned() + &rehearse(&tasks, options, around)?,
+            None => String::new(),
+        };
+        if let Some(file) = &options.draw {
+            file.write(&drawn(&divided, &tensors, &loops))?;
+        }
+        return Ok(Answer::Explanation(explained + &graph + &sent));
+    }
+    let outcome = match &tasks {
+        Some(tasks) => run_tasks(tasks, options, around)?,
+        None => run_alone(options, &program, &mut loops, tensors)?,
+    };
+    let (inputs, tensors) = (&outcome.inputs, &outcome.tensors);
+    if let Some(file) = &options.draw {
+        file.write(&drawn(&divided, tensors, &loops))?;
+    }
+    let checked = if options.verify { Some(verified(&program, inputs, tensors)?) } else { None };
+    for (name, file) in outputs.iter().filter(|(name, _)| !outcome.written.contains_key(name)) {
+        if let Some(tensor) = tensors.get(name).filter(|_| place().rank.0 == 0) {
+            file.write(tensor)?;
+        }
+    }
+    if place().rank.0 == 0 {
+        outputs.iter().for_each(|(_, file)| tell_of_left(file));
+    }
+    Ok(Answer::Report(Box::new(reported(&program, &outcome, checked))))
+}
+
+/// The report of what was computed, and compared.
+fn reported(program: &Program, outcome: &Outcome, checked: Option<String>) -> Report {
+    let stored = program.tensors().into_iter().filter_map(|tensor| {
+        let given = || outcome.tensors.get(tensor.name()).map(|stored| (stored.count(), tensor.format().clone()));
+        let (count, format) = outcome.counts.get(tensor.name()).cloned().or_else(given)?;
+        Some(format!("{tensor} as {format} with {}", counted(count, "element", "elements")))
+    });
+    let list = |of: &BTreeMap<String, Vec<u64>>| {
+        let each = of.iter().map(|(name, by)| format!("{name}: {}", by_nodes(by)));
+        (!of.is_empty()).then(|| each.collect::<Vec<_>>().join("; "))
+    };
+    let [first, later] = outcome.sent.each_ref().map(|sent| (place().nodes > 1).then(|| by_nodes(sent)));
+    Report::new("sparse tensors", program)
+        .line("stored", stored.collect::<Vec<_>>().join("; "))
+        .maybe("read", list(&outcome.read))
+        .maybe("written", list(&outcome.written))
+        .times(&outcome.times)
+        .maybe("sent first", first)
+        .maybe("sent later", later)
+        .maybe("verified", checked)
+}
+
+/// The operands of statements.
+#[derive(Default)]
+struct Operands {
+    /// Tensors that each node has whole.
+    tensors: BTreeMap<String, DynamicTensor>,
+    /// Tensors that tasks read.
+    files: BTreeMap<String, FileInParts>,
+    /// Tensors that tasks make.
+    made: BTreeMap<String, Made>,
+}
+
+/// Whether each node needs the operands and the results whole.
+fn needs_all(options: &Options) -> bool {
+    options.verify || options.draw.is_some()
+}
+
+/// The operands of a program, as tasks need them, if statements run as tasks.
+fn operands(options: &Options, program: &Program, mut given: Inputs, tasks: Option<&Statements>) -> Result<Operands> {
+    let Operands { mut tensors, mut files, mut made } = Operands::default();
+    for tensor in program.inputs() {
+        let given = given.remove(tensor.name());
+        let is_generated = options.generate.iter().any(|(name, _)| name == tensor.name());
+        let is_random = given.is_none() && !is_generated && tensor.format().is_dense();
+        if is_random && tasks.is_some() && !needs_all(options) {
+            made.insert(tensor.name().to_owned(), Made::Random(options.runtime.seed));
+            // An explanation has it too, if one node can.
+            let elements = tensor.dimensions().iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent));
+            if !options.explain || elements.is_none_or(|elements| elements > MOST_ELEMENTS) {
+                continue;
+            }
+        }
+        let parts = given.as_ref().and_then(|file| parts(file, tensor.element()));
+        if let (Some(file), Some(tasks)) = (parts, tasks)
+            && file.fits(tasks.formats(&tensor).iter())
+        {
+            files.insert(tensor.name().to_owned(), file.clone());
+            continue;
+        }
+        if let (None, Some(tasks), true) = (&given, tasks, place().nodes > 1 && !is_random)
+            && tasks.formats(&tensor).iter().all(is_made_by_tasks)
+        {
+            let (generator, seed) = generator(options, &tensor)?;
+            made.insert(tensor.name().to_owned(), Made::Generated(generator, seed));
+            continue;
+        }
+        tensors.insert(tensor.name().to_owned(), operand(options, &tensor, given)?);
+    }
+    Ok(Operands { tensors, files, made })
+}
+
+/// Runs statements on this node, as often as is asked for, and once more before.
+fn run_alone(
+    options: &Options,
+    program: &Program,
+    loops: &mut Loops<'_>,
+    inputs: BTreeMap<String, DynamicTensor>,
+) -> Result<Outcome> {
+    let results = program.results().into_iter().filter(|result| !inputs.contains_key(result.name()));
+    check_memory(options, &inputs, results.map(|result| dense_bytes(&result)).fold(0, u64::saturating_add))?;
+    let (mut tensors, mut times) = (BTreeMap::new(), Vec::new());
+    for _ in 0..options.repeat + 1 {
+        tensors.clone_from(&inputs);
+        let started = Instant::now();
+        loops.run(&mut tensors, |tensors| check_memory(options, tensors, 0))?;
+        times.push(started.elapsed());
+    }
+    Ok(Outcome { inputs, tensors, times, ..Outcome::default() })
+}
+
+/// Refuses tensors that tasks do not compute with.
+fn refuse_filled(program: &Program) -> Result<()> {
+    match program.tensors().iter().find(|tensor| !is_zero(tensor.fill())) {
+        Some(tensor) => Err(Error::Usage(format!(
+            "{tensor} is filled with {}, and tasks compute with tensors filled with 0: leave out --grid and --schedule 'distribute', or run it on one node",
+            tensor.fill()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses what is said of tasks where there are none, and several nodes.
+fn refuse_without_tasks(options: &Options, is_without_grid: bool) -> Result<()> {
+    options.check_without_tasks()?;
+    if place().nodes == 1 && options.place.is_empty() {
+        return Ok(());
+    }
+    let advice = match (options.blocks().are_asked_for(), is_without_grid) {
+        (true, _) => "--split a variable of the result, or name one of those that are split with --map or --extend",
+        (false, false) => {
+            "no loop is around all of a statement; write each reduction as a statement with a result of its own, or run it on one node"
+        }
+        (false, true) => {
+            "distribute a loop in each --schedule, as by 'distribute({i}, {io}, {ii}, {4})', or say --grid 4"
+        }
+    };
+    let problem = match place().nodes {
+        1 => "--place says where parts lie for tasks, and no loop is distributed".to_owned(),
+        nodes => format!("this job has {nodes} nodes, and one alone would compute"),
+    };
+    Err(Error::Usage(format!("{problem}: {advice}")))
 }
 
 /// Refuses files with blocks of which one has all coordinates of a variable from another one on than the other: what is
@@ -123,7 +285,7 @@ fn check_blocks(inputs: &Inputs, program: &Program) -> Result<()> {
         let mut known: Vec<(&IndexVariable, &str, u64)> = Vec::new();
         for access in statement.right().accesses() {
             let name = access.tensor.name();
-            let header = inputs.get(name).and_then(|input| input.file.levels());
+            let header = inputs.get(name).and_then(Opened::levels);
             let levels = header.into_iter().flat_map(|header| &header.levels);
             for level in levels.filter(|level| level.kind == Kind::Dense) {
                 let (Some(variable), start) = (access.variables.get(level.mode), level.range.start) else { continue };
@@ -139,190 +301,6 @@ fn check_blocks(inputs: &Inputs, program: &Program) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn run_as(element: ElementType, options: &Options, (text, mut given): (&str, Inputs)) -> Result<Answer> {
-    let program = declared(options, (text, element), &mut given)?;
-    check_blocks(&given, &program)?;
-    check_reductions(&program)?;
-    let schedules = schedules(options, &program)?;
-    if options.grid.is_some() && !options.schedule.is_empty() {
-        let problem = "--grid distributes the outermost loops, and --schedule those that it names";
-        return Err(Error::Usage(format!("{problem}: leave one of the two out")));
-    }
-    let inputs: Vec<String> = program.inputs().iter().map(|tensor| tensor.name().to_owned()).collect();
-    if let Some((name, _)) = options.generate.iter().find(|(name, _)| !inputs.contains(name)) {
-        return Err(Error::Usage(format!("--generate {name}: the tensors that are given are {}", inputs.join(", "))));
-    }
-    for (number, (name, _)) in options.place.iter().enumerate() {
-        if !inputs.contains(name) {
-            return Err(Error::Usage(format!("--place {name}: the tensors that are given are {}", inputs.join(", "))));
-        }
-        if options.place[..number].iter().any(|(other, _)| other == name) {
-            return Err(Error::Usage(format!("--place says twice where {name} lies")));
-        }
-    }
-    let grid = match &options.grid {
-        Some(grid) => grid.extents().iter().map(|&extent| extent as i64).collect(),
-        None if place().nodes > 1 && schedules.is_empty() => vec![place().nodes as i64],
-        None => Vec::new(),
-    };
-    let threads = options.runtime.machine().processors_of(maniple::ProcessorKind::Cpu).count();
-    // A grid divides loops around all of a statement, which sums of sums have not.
-    let is_divided = !grid.is_empty() && schedules.is_empty();
-    let divided = program.by_terms(|statement| is_divided && has_no_loop_around(statement));
-    let mut loops = Loops::new(&divided, &schedules, &grid, options)?;
-    let tasks = loops.tasks()?;
-    let places = places(options, &tasks.as_ref().map_or_else(|| program.inputs(), Tasks::operands))?;
-    if tasks.is_none() {
-        options.check_without_tasks()?;
-    }
-    if tasks.is_none() && (place().nodes > 1 || !options.place.is_empty()) {
-        let advice = match (blocks::are_asked_for(options), grid.is_empty()) {
-            (true, _) => "--split a variable of the result, or name one of those that are split with --map or --extend",
-            (false, false) => {
-                "no loop is around all of a statement; write each reduction as a statement with a result of its own, or run it on one node"
-            }
-            (false, true) => {
-                "distribute a loop in each --schedule, as by 'distribute({i}, {io}, {ii}, {4})', or say --grid 4"
-            }
-        };
-        let problem = match place().nodes {
-            1 => "--place says where parts lie for tasks, and no loop is distributed".to_owned(),
-            nodes => format!("this job has {nodes} nodes, and one alone would compute"),
-        };
-        return Err(Error::Usage(format!("{problem}: {advice}")));
-    }
-    let is_filled = |tensor: &&TensorVariable| !is_zero(tensor.fill());
-    if let (Some(_), Some(tensor)) = (&tasks, program.tensors().iter().find(is_filled)) {
-        return Err(Error::Usage(format!(
-            "{tensor} is filled with {}, and tasks compute with tensors filled with 0: leave out --grid and --schedule 'distribute', or run it on one node",
-            tensor.fill()
-        )));
-    }
-    let needs_all = options.verify || options.draw.is_some();
-    let (mut tensors, mut files, mut made) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    for tensor in program.inputs() {
-        let given = given.remove(tensor.name());
-        let is_generated = options.generate.iter().any(|(name, _)| name == tensor.name());
-        let is_random = given.is_none() && !is_generated && tensor.format().is_dense();
-        if is_random && tasks.is_some() && !needs_all {
-            made.insert(tensor.name().to_owned(), Made::Random);
-            // An explanation has it too, if one node can.
-            let elements = tensor.dimensions().iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent));
-            if !options.explain || elements.is_none_or(|elements| elements > MOST_ELEMENTS) {
-                continue;
-            }
-        }
-        let parts = given.as_ref().and_then(|input| input.parts(element));
-        if let (Some(file), Some(tasks)) = (parts, &tasks)
-            && file.fits(tasks.formats(&tensor).iter())
-        {
-            files.insert(tensor.name().to_owned(), file.clone());
-            continue;
-        }
-        if let (None, Some(tasks), true) = (&given, &tasks, place().nodes > 1 && !is_random)
-            && tasks.formats(&tensor).iter().all(is_made_by_tasks)
-        {
-            let (generator, seed) = generator(options, &tensor)?;
-            made.insert(tensor.name().to_owned(), Made::Generated(generator, seed));
-            continue;
-        }
-        tensors.insert(tensor.name().to_owned(), operand(options, &tensor, given)?);
-    }
-    if tasks.is_none() {
-        loops.store_by_blocks(&mut tensors)?;
-    }
-    let mut inputs = tensors.clone();
-    let outputs = outputs(options, &program)?;
-    // What tasks make, an explanation may have too.
-    let is_given = |name: &String| !made.contains_key(name);
-    let given = tensors.iter().filter(|(name, _)| is_given(name));
-    let given: BTreeMap<String, DynamicTensor> = given.map(|(name, tensor)| (name.clone(), tensor.clone())).collect();
-    let around = Around {
-        given: &given,
-        files: &files,
-        made: &made,
-        places: &places,
-        renews: false,
-        outputs: &outputs,
-        needs_all,
-    };
-    if options.explain {
-        let read = files.iter().map(|(name, file)| file.described(name));
-        let of_rows = made.iter().filter_map(|(name, how)| match how {
-            Made::Random => None,
-            Made::Generated(kind, _) => Some(format!("operand {name}: {kind}, its rows made by tasks on all nodes\n")),
-        });
-        let explained = loops.explain(&tensors)? + &read.chain(of_rows).collect::<String>();
-        let graph = tasks.as_ref().map_or_else(String::new, |tasks| format!("tasks:\n{}", tasks.graph()));
-        let sent = match tasks.filter(|_| place().nodes > 1) {
-            Some(tasks) => "\n".to_owned() + &tasks.rehearse(options, around)?,
-            None => String::new(),
-        };
-        if let Some(file) = &options.draw {
-            file.write(&drawn(&divided, &tensors, &loops))?;
-        }
-        return Ok(Answer::Explanation(explained + &graph + &sent));
-    }
-    let team = Scoped { threads };
-    let (mut times, mut done) = (Vec::new(), Done::default());
-    if let Some(tasks) = &tasks {
-        let outcome = tasks.run(options, around)?;
-        (inputs, tensors, times, done) = (outcome.inputs, outcome.tensors, outcome.times, outcome.done);
-    }
-    let repeats = if tasks.is_some() { 0..0 } else { 0..options.repeat + 1 };
-    if !repeats.is_empty() {
-        let results = program.results().into_iter().filter(|result| !tensors.contains_key(result.name()));
-        check_memory(options, &tensors, results.map(|result| dense_bytes(&result)).fold(0, u64::saturating_add))?;
-    }
-    for _ in repeats {
-        tensors.clone_from(&inputs);
-        let started = Instant::now();
-        for (number, statement) in divided.statements().iter().enumerate() {
-            // The first time, what is known of operands says how loops run.
-            let computation = loops.of(number, &tensors)?;
-            let operands: Vec<_> = tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
-            let result = computation.run_dynamic(&operands, Kernels::shared(), &team);
-            tensors.insert(statement.left().tensor.name().to_owned(), result.map_err(usage)?);
-            check_memory(options, &tensors, 0)?;
-        }
-        times.push(started.elapsed());
-    }
-    if let Some(file) = &options.draw {
-        file.write(&drawn(&divided, &tensors, &loops))?;
-    }
-    let checked = if options.verify { Some(verified(&program, &inputs, &tensors)?) } else { None };
-    for (name, file) in outputs.iter().filter(|(name, _)| place().rank.0 == 0 && !done.written.contains_key(name)) {
-        if let Some(tensor) = tensors.get(name) {
-            file.write(tensor)?;
-        }
-    }
-    if place().rank.0 == 0 {
-        outputs.iter().for_each(|(_, file)| tell_of_left(file));
-    }
-    let (first, rest) = times.split_first().map_or((Duration::ZERO, &times[..]), |(first, rest)| (*first, rest));
-    let mut sorted = rest.to_vec();
-    sorted.sort_unstable();
-    let shown = program.tensors().into_iter().filter_map(|tensor| {
-        let given = || tensors.get(tensor.name()).map(|stored| (stored.count(), tensor.format().clone()));
-        let (count, format) = done.counts.get(tensor.name()).cloned().or_else(given)?;
-        Some(format!("{tensor} as {format} with {}", counted(count, "element", "elements")))
-    });
-    let extents: BTreeMap<_, _> =
-        program.statements().iter().flat_map(|statement| statement.extents().clone()).collect();
-    let sizes: Vec<String> = extents.iter().map(|(variable, extent)| format!("{variable}={extent}")).collect();
-    Ok(Answer::Sparse(Box::new(Report {
-        statement: program.statements().iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
-        sizes: sizes.join(", "),
-        tensors: shown.collect(),
-        read: done.read.iter().map(|(name, by)| format!("{name}: {}", by_nodes(by))).collect(),
-        written: done.written.iter().map(|(name, by)| format!("{name}: {}", by_nodes(by))).collect(),
-        sent: (place().nodes > 1).then(|| done.sent.each_ref().map(|sent| by_nodes(sent))),
-        first,
-        time: (sorted.get(sorted.len() / 2).copied().unwrap_or(first), rest.len()),
-        checked,
-    })))
 }
 
 /// The bytes of a dense tensor; of others it is not known before.
@@ -341,24 +319,6 @@ fn check_memory(options: &Options, tensors: &BTreeMap<String, DynamicTensor>, mo
         }
         _ => Ok(()),
     }
-}
-
-/// The files that results go to, with the name of each.
-fn outputs(options: &Options, program: &Program) -> Result<Vec<(String, TensorFile)>> {
-    let results = program.results();
-    let names: Vec<&str> = results.iter().map(TensorVariable::name).collect();
-    let file = |(name, file): &(Option<String>, TensorFile)| {
-        let found = names.iter().rev().find(|known| name.as_deref().is_none_or(|name| name == **known));
-        let name = found.ok_or_else(|| Error::Usage(format!("--output: the results are {}", names.join(", "))))?;
-        Ok(((*name).to_owned(), file.clone()))
-    };
-    let files: Vec<(String, TensorFile)> = options.output.iter().map(file).collect::<Result<_>>()?;
-    for (number, (name, _)) in files.iter().enumerate() {
-        if files[..number].iter().any(|(other, _)| other == name) {
-            return Err(Error::Usage(format!("--output says twice where {name} goes")));
-        }
-    }
-    Ok(files)
 }
 
 /// Says on the standard error which files beside one may be deleted.
@@ -407,38 +367,19 @@ fn refuse_others(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// How far a sum of many products may be from another order of summing it, in units of its size.
-fn tolerance(element: ElementType) -> f64 {
-    match element {
-        ElementType::F32 | ElementType::C32 => 1e-3,
-        ElementType::F64 | ElementType::C64 => 1e-9,
-        _ => 0.0,
-    }
-}
-
-/// Compares all results with what the oracle gives.
+/// Compares all results with what the oracle gives, and says what was compared.
 fn verified(
     program: &Program,
     inputs: &BTreeMap<String, DynamicTensor>,
     results: &BTreeMap<String, DynamicTensor>,
-) -> Result<(usize, Duration)> {
+) -> Result<String> {
     let started = Instant::now();
-    let mut maps: BTreeMap<String, SparseMap> =
-        inputs.iter().map(|(name, tensor)| (name.clone(), SparseMap::of_dynamic(tensor))).collect();
-    oracle::run(program.statements(), &mut maps).map_err(|error| Error::Usage(format!("--verify: {error}")))?;
-    let mut count = 0;
-    for result in program.results() {
-        let (Some(expected), Some(found)) = (maps.get(result.name()), results.get(result.name())) else { continue };
-        let is_equal = |one: Scalar, other: Scalar| {
-            let (a, b) = (number(one), number(other));
-            one == other || a.is_nan() && b.is_nan() || (a - b).abs() <= tolerance(found.element()) * (1.0 + a.abs())
-        };
-        count += found.count();
-        let map = SparseMap::of_dynamic(found);
-        if let Some(at) = expected.difference(&map, is_equal) {
-            let (expected, found) = (expected.get(&at), map.get(&at));
-            return Err(Error::Verification(format!("{result}{at:?} is {found}, and by the definition {expected}")));
+    match oracle::verify(program.statements(), &program.results(), inputs, results) {
+        Ok(count) => {
+            let compared = counted(count, "element", "elements");
+            Ok(format!("{compared} in {}: within rounding", seconds(started.elapsed())))
         }
+        Err(VerifyError::Oracle(error)) => Err(Error::Usage(format!("--verify: {error}"))),
+        Err(differs) => Err(Error::Verification(differs.to_string())),
     }
-    Ok((count, started.elapsed()))
 }

@@ -93,7 +93,7 @@ fn seconds(statement: &[String], how: &[String], workers: usize) -> Result<f64> 
     let words = statement.iter().chain(how).chain(&common);
     let line = Line::try_parse_from(words).map_err(Error::tensor)?;
     match tensor::run(&line.options)? {
-        Answer::Sparse(report) => Ok(report.time.0.as_secs_f64()),
+        Answer::Report(report) => Ok(report.time.0.as_secs_f64()),
         other => Err(Error::tensor(std::io::Error::other(format!("no sparse statement: {other}")))),
     }
 }

@@ -1,6 +1,7 @@
 //! Candidates that are published algorithms.
 
 use super::grids::factors;
+use super::wishes::grid_text;
 use crate::algorithms::{self, Algorithm, AlgorithmError, in_any_order};
 use crate::concrete::Statement;
 
@@ -71,7 +72,6 @@ impl Known {
     /// Adds an algorithm, if it computes what it should.
     fn add(&mut self, name: &str, grid: &[i64], algorithm: Result<Algorithm, AlgorithmError>) {
         let Ok(algorithm) = algorithm else { return };
-        let extents: Vec<String> = grid.iter().map(ToString::to_string).collect();
-        self.found.push((format!("{name} on {}", extents.join("x")), algorithm));
+        self.found.push((format!("{name} on {}", grid_text(grid)), algorithm));
     }
 }

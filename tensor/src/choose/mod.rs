@@ -35,15 +35,22 @@
 //! | `loops` | candidates that distribute loops |
 //! | `known` | candidates that are published algorithms |
 //! | `places` | placements |
+//! | [`Wishes`], `named` | what the user may say: an algorithm by its name, a grid |
+//! | [`Choices`] | how the statements of a program run |
 //! | `sparse` | the loops of statements on sparse tensors |
 
+mod choices;
 mod grids;
 mod known;
 mod loops;
+mod named;
 mod places;
 mod sparse;
+mod wishes;
 
+pub use self::choices::Choices;
 pub use self::sparse::{Processors, SparseCandidate, SparseChoice, SparseEstimate, choose_sparse};
+pub use self::wishes::{AlgorithmName, ChooseError, Wishes, grid_text};
 
 use std::fmt::Write;
 
@@ -78,14 +85,13 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// None if there is no such plan.
-    fn new(name: String, algorithm: Algorithm, rates: &Rates) -> Option<Self> {
-        let plan = Plan::new(&algorithm.statement).ok()?;
-        let extents: Option<Vec<usize>> = algorithm.grid.iter().map(|&extent| usize::try_from(extent).ok()).collect();
-        let machine = Machine::from(Grid::new(extents?).ok()?);
-        let traffic = Traffic::of(&plan, &machine, &algorithm.placements).ok()?;
+    fn new(name: String, algorithm: Algorithm, rates: &Rates) -> Result<Self, ChooseError> {
+        let plan = Plan::new(&algorithm.statement)?;
+        let extents: Vec<usize> = algorithm.grid.iter().map(|&extent| extent as usize).collect();
+        let machine = Machine::from(Grid::new(extents)?);
+        let traffic = Traffic::of(&plan, &machine, &algorithm.placements)?;
         let estimate = Estimate::new(&plan, &traffic, &algorithm.placements, rates);
-        Some(Self { name, algorithm, machine, plan, traffic, estimate })
+        Ok(Self { name, algorithm, machine, plan, traffic, estimate })
     }
 
     fn fits(&self, rates: &Rates) -> bool {
@@ -140,7 +146,7 @@ pub fn on_grid(assignment: &Assignment, grid: &[i64], rates: &Rates) -> Option<C
 /// The candidates that have plans, the best first.
 fn sorted(candidates: Vec<(String, Algorithm)>, rates: &Rates) -> Vec<Candidate> {
     let mut candidates: Vec<Candidate> =
-        candidates.into_iter().filter_map(|(name, algorithm)| Candidate::new(name, algorithm, rates)).collect();
+        candidates.into_iter().filter_map(|(name, algorithm)| Candidate::new(name, algorithm, rates).ok()).collect();
     // Sorting is stable: of equal ones, the first is best.
     candidates.sort_by(|first, second| {
         let (one, two) = (&first.estimate, &second.estimate);

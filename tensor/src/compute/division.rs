@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::choose::grid_text;
 use crate::format::{Format, LevelExpression};
 use crate::notation::{Assignment, IndexVariable, TensorVariable};
 use crate::plan::Plan;
@@ -10,32 +11,29 @@ use crate::sparse::{Computation, SparseError};
 
 /// How the loops of a statement on tensors in levels are divided.
 #[derive(Clone, Copy)]
-pub struct Division<'a> {
+pub(super) struct Division<'a> {
     /// The commands that divide them.
-    pub schedule: Option<&'a Schedule>,
+    pub(super) schedule: Option<&'a Schedule>,
     /// Without a schedule: over how many points each of the outermost loops is distributed.
-    pub grid: &'a [i64],
+    pub(super) grid: &'a [i64],
     /// The nodes that points run on.
-    pub nodes: usize,
+    pub(super) nodes: usize,
     /// Whether a tensor stays stored as it is.
-    pub is_kept: &'a dyn Fn(&TensorVariable) -> bool,
+    pub(super) is_kept: &'a dyn Fn(&TensorVariable) -> bool,
 }
 
 /// A statement with divided loops, and why they or its operands are others than it asks for: lines for people to read.
-pub struct Divided<'p> {
+pub(super) struct Divided<'p> {
     /// The statement with its loops.
-    pub computation: Computation<'p>,
+    pub(super) computation: Computation<'p>,
     /// Lines that say why.
-    pub reasons: String,
+    pub(super) reasons: String,
 }
 
 impl Division<'_> {
     /// A statement with its loops divided, which reads operands by blocks where each point has its own part together
     /// then. `by_blocks` lists the operands of earlier statements that are stored so, and these are added to it.
-    ///
-    /// # Errors
-    /// [`SparseError`] if the statement or its schedule can't be.
-    pub fn of<'p>(
+    pub(super) fn of<'p>(
         &self,
         statement: &'p Assignment,
         by_blocks: &mut Vec<TensorVariable>,
@@ -62,10 +60,7 @@ impl Division<'_> {
     /// old elements of the result as an operand, if it accumulates into them; with the result in another format, which
     /// it is then converted from; else with a loop over a dimension of the result outermost; else with one loop over
     /// all processors of the grid.
-    ///
-    /// # Errors
-    /// [`SparseError`] if the statement can't be.
-    pub fn assembled<'p>(
+    pub(super) fn assembled<'p>(
         &self,
         statement: &'p Assignment,
         known: Option<Computation<'p>>,
@@ -108,10 +103,7 @@ impl Division<'_> {
     }
 
     /// A computation with the loops that the schedule, or the grid, makes of its own.
-    ///
-    /// # Errors
-    /// [`SparseError`] if the schedule is illegal.
-    pub fn in_loops<'c>(&self, computation: Computation<'c>) -> Result<Computation<'c>, SparseError> {
+    fn in_loops<'c>(&self, computation: Computation<'c>) -> Result<Computation<'c>, SparseError> {
         if let Some(schedule) = self.schedule {
             return computation.scheduled(schedule);
         }
@@ -122,7 +114,7 @@ impl Division<'_> {
 
     /// A computation in blocks, of operands that are stored by blocks. None if loops do not go through these as they
     /// are stored.
-    pub fn by_blocks<'c>(
+    pub(super) fn by_blocks<'c>(
         &self,
         mut stored: Vec<TensorVariable>,
         computation: &Computation<'_>,
@@ -181,8 +173,7 @@ impl Division<'_> {
                 writeln!(text, "loops {}: in this order points have parts of {result} of their own", order.join(", "));
         }
         if *grid != *self.grid {
-            let extents: Vec<String> = self.grid.iter().map(i64::to_string).collect();
-            let (extents, count) = (extents.join("x"), grid[0]);
+            let (extents, count) = (grid_text(self.grid), grid[0]);
             let why = format!("as points of several loops cannot assemble {result}");
             let _ = writeln!(text, "grid {extents}: one loop is distributed over its {count} processors, {why}");
         }

@@ -19,30 +19,45 @@
 //! assert_eq!(product.len(), 100);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! | in reading order | |
+//! | --- | --- |
+//! | here | statements by their text |
+//! | `planned`, `tensors` | statements as tasks, and the tensors that they use and make |
+//! | `division`, [`Loops`] | loops of statements on tensors in levels, divided among processors |
+//! | [`Blocks`] | schedules by blocks of index variables |
+//! | [`Sources`] | tensors that are given, read or made; `rehearsed`: the bytes that moving them takes |
 
+mod blocks;
 mod division;
+mod loops;
 mod planned;
+mod rehearsed;
+mod sources;
 mod tensors;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use maniple::{Context, ProcessorKind};
 
-pub use self::division::{Divided, Division, has_no_loop_around};
+pub use self::blocks::{Blocks, BlocksError, Split};
+pub use self::division::has_no_loop_around;
+pub use self::loops::{LoopWishes, Loops};
 pub use self::planned::{Planned, Statements};
+pub use self::rehearsed::{Rehearsed, Sent};
+pub use self::sources::{Gathered, Made, Place, Sources};
 pub use self::tensors::Tensors;
-use crate::choose;
-use crate::concrete;
+use crate::choose::{Choices, ChooseError, Processors, Wishes};
 use crate::cost::Rates;
 use crate::distributed::{Computation as Distributed, DistributedError, Pending, Tensor};
 use crate::element::ElementType;
 use crate::format::{Format, FormatError};
-use crate::notation::{Assignment, IndexVariable, NotationError, TensorVariable};
-use crate::plan::{Plan, PlanError};
-use crate::program::Program;
-use crate::schedule::{ParseError, Schedule, ScheduleError};
+use crate::notation::{IndexVariable, NotationError, TensorVariable, has_entries};
+use crate::plan::PlanError;
+use crate::program::{ExtentError, Extents, Program};
+use crate::schedule::{ParseError, Schedule};
 use crate::sparse::SparseError;
 
 /// Functions of a task's [`Context`] that compute with tensors.
@@ -113,14 +128,12 @@ pub enum ComputeError {
     /// A format for a tensor that is given.
     #[error("{0} is given, and stays in its format: leave `stored` out, or convert the tensor")]
     Stored(String),
-    /// A grid with more dimensions than a statement has loops to distribute.
-    #[error("the loops of {statement} cannot be distributed over a grid of {grid:?}: take one of fewer dimensions")]
-    Grid {
-        /// The statement.
-        statement: String,
-        /// The extents of the grid.
-        grid: Vec<i64>,
-    },
+    /// Tensors whose extents do not fit each other.
+    #[error(transparent)]
+    Extents(#[from] ExtentError),
+    /// A grid or a schedule that does not fit its statement.
+    #[error(transparent)]
+    Choose(#[from] ChooseError),
     /// A result whose extents follow from no operand.
     #[error("how many values {variable} has follows from no tensor that is given: give {tensor} too, which has it")]
     Extent {
@@ -140,9 +153,6 @@ pub enum ComputeError {
     /// A schedule that cannot be read.
     #[error(transparent)]
     Commands(#[from] ParseError),
-    /// A schedule that does not fit its statement.
-    #[error(transparent)]
-    Schedule(#[from] ScheduleError),
     /// Loops over levels that can't be.
     #[error(transparent)]
     Loops(#[from] SparseError),
@@ -285,9 +295,14 @@ impl<'a> Compute<'a> {
             if tensors.iter().any(|tensor| tensor.name() == left.tensor.name()) {
                 continue;
             }
-            let extents = extents(statement, &tensors);
+            let mut extents = Extents::default();
+            for access in statement.right().accesses() {
+                if let Some(tensor) = tensors.iter().find(|tensor| tensor.name() == access.tensor.name()) {
+                    extents.set_by(access, tensor.dimensions(), "as it is given")?;
+                }
+            }
             let extent = |variable: &IndexVariable| {
-                extents.get(variable.base()).copied().ok_or_else(|| ComputeError::Extent {
+                extents.get(variable.base().name()).ok_or_else(|| ComputeError::Extent {
                     variable: variable.name().to_owned(),
                     tensor: left.tensor.name().to_owned(),
                 })
@@ -318,74 +333,38 @@ impl<'a> Compute<'a> {
         }
         let (cx, is_scheduled) = (self.cx, !schedules.is_empty());
         let workers = cx.machine().processors_of(ProcessorKind::Cpu).count().max(1);
-        let is_dense = |tensor: &TensorVariable| tensor.format().is_dense() && tensor.format().is_plain();
-        let mut planned = Vec::new();
-        if program.tensors().iter().all(is_dense) {
+        if !program.tensors().iter().any(has_entries) {
             let divided = if is_scheduled { program.clone() } else { program.divided(&self.rates) };
-            for (number, statement) in divided.statements().iter().enumerate() {
-                let plan = self.dense_plan(statement, schedules.get(&(number + 1)), workers * cx.nodes())?;
-                planned.push(Planned::dense(Arc::new(plan)));
-            }
-            return Ok(Statements::new(planned));
+            let wishes = Wishes {
+                rates: &self.rates,
+                algorithm: None,
+                grid: self.grid.as_deref(),
+                chunk: None,
+                places: &[],
+                processors: (workers * cx.nodes()) as i64,
+            };
+            let choices = Choices::of(divided.statements(), &schedules, wishes)?;
+            let planned = choices.all().map(|candidate| Planned::dense(Arc::new(candidate.plan.clone())));
+            return Ok(Statements::new(planned.collect()));
         }
         let points = if cx.nodes() > 1 { cx.nodes() } else { workers };
         let grid = self.grid.clone().unwrap_or_else(|| vec![points as i64]);
         let divided = program.by_terms(|statement| !is_scheduled && has_no_loop_around(statement));
-        let mut by_blocks = Vec::new();
-        for (number, statement) in divided.statements().iter().enumerate() {
-            let schedule = schedules.get(&(number + 1));
-            let division = Division { schedule, grid: &grid, nodes: cx.nodes(), is_kept: &|_| false };
-            let divided = division.of(statement, &mut by_blocks)?;
-            let assembled = division.assembled(statement, Some(divided.computation))?;
-            planned.push(Planned::new(&assembled.computation, &statement.left().tensor)?);
-        }
-        Ok(Statements::new(planned))
-    }
-
-    fn dense_plan(
-        &self,
-        statement: &Assignment,
-        schedule: Option<&Schedule>,
-        processors: usize,
-    ) -> Result<Plan, ComputeError> {
-        if let Some(schedule) = schedule {
-            let scheduled = choose::scheduled(&concrete::Statement::new(statement), schedule)?;
-            return Ok(Plan::new(&scheduled.statement)?);
-        }
-        let Some(grid) = &self.grid else {
-            return Ok(choose::choose(statement, processors, &self.rates).best().plan.clone());
+        let wishes = LoopWishes {
+            schedules: &schedules,
+            grid: &grid,
+            nodes: cx.nodes(),
+            is_kept: &|_| false,
+            length: &|_, _| None,
         };
-        let on_grid = choose::on_grid(statement, grid, &self.rates);
-        let none = || ComputeError::Grid { statement: statement.to_string(), grid: grid.clone() };
-        Ok(on_grid.ok_or_else(none)?.plan)
+        Loops::new(divided.statements(), wishes, Processors::default())?.planned()
     }
 }
 
-/// The first name that comes again.
-fn twice<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
-    names
-        .clone()
-        .enumerate()
-        .find(|(number, name)| names.clone().skip(number + 1).any(|other| other == *name))
-        .map(|(_, name)| name)
-}
-
-/// How many values the index variables of a statement have, as the tensors say that are known.
-fn extents(statement: &Assignment, tensors: &[TensorVariable]) -> BTreeMap<IndexVariable, i64> {
-    let mut extents = BTreeMap::new();
-    for access in statement.right().accesses() {
-        let Some(tensor) = tensors.iter().find(|tensor| tensor.name() == access.tensor.name()) else { continue };
-        for (variable, &extent) in access.variables.iter().zip(tensor.dimensions()) {
-            let extent = match variable.window() {
-                None => Some(extent),
-                Some(window) => window.extent(),
-            };
-            if let Some(extent) = extent {
-                extents.entry(variable.base().clone()).or_insert(extent);
-            }
-        }
-    }
-    extents
+/// The first name that has been there before.
+fn twice<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let mut known = BTreeSet::new();
+    names.find(|name| !known.insert(*name))
 }
 
 /// Statements that can be computed as often as is wanted.
@@ -426,7 +405,7 @@ impl<'a> Prepared<'a> {
         &self.tensors
     }
 
-    /// Destroys what the latest run has made, and gives tensors the elements that were [kept](Tensors::keep).
+    /// Destroys what the latest run has made, and gives tensors the elements that they had before.
     ///
     /// # Errors
     /// [`DistributedError::Runtime`].

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::format::Format;
 use crate::lower::Output;
 use crate::notation::TensorVariable;
-use crate::plan::{Plan, PlanError};
+use crate::plan::{Graph, Plan, PlanError};
 use crate::sparse::Computation;
 
 /// A statement that is planned, with the tensors that it needs.
@@ -94,10 +94,11 @@ impl Statements {
         &self.0
     }
 
-    /// Their plans.
+    /// The graph of partitions and launches, on so many nodes.
     #[must_use]
-    pub fn plans(&self) -> Vec<Arc<Plan>> {
-        self.0.iter().map(|planned| Arc::clone(planned.plan())).collect()
+    pub fn graph(&self, nodes: usize) -> Graph {
+        let plans: Vec<Arc<Plan>> = self.0.iter().map(|planned| Arc::clone(planned.plan())).collect();
+        if nodes > 1 { Graph::gathering(&plans) } else { Graph::new(&plans) }
     }
 
     /// The operands, each once in each format in which it is used, under their names in the program.

@@ -22,8 +22,7 @@ pub struct Tensors {
 
 impl Tensors {
     /// These. If `forgets`, statements run in little memory: see [`Computation::run_in_steps`].
-    #[must_use]
-    pub fn new(tensors: Vec<Tensor>, forgets: bool) -> Self {
+    pub(super) fn new(tensors: Vec<Tensor>, forgets: bool) -> Self {
         Self { all: tensors, made: Vec::new(), kept: Vec::new(), forgets }
     }
 
@@ -34,35 +33,29 @@ impl Tensors {
     }
 
     /// Whether statements run in little memory.
-    #[must_use]
-    pub fn forgets(&self) -> bool {
+    pub(super) fn forgets(&self) -> bool {
         self.forgets
     }
 
     /// Adds one.
-    pub fn add(&mut self, tensor: Tensor) {
+    pub(super) fn add(&mut self, tensor: Tensor) {
         self.all.push(tensor);
     }
 
     /// Whether there is one of a name.
-    #[must_use]
-    pub fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.all.iter().any(|tensor| tensor.variable().name() == name)
     }
 
     /// The tensor of a variable's name: in its format, if there is one in it.
-    #[must_use]
-    pub fn find(&self, variable: &TensorVariable) -> Option<&Tensor> {
+    pub(super) fn find(&self, variable: &TensorVariable) -> Option<&Tensor> {
         let is_named = |tensor: &&Tensor| tensor.variable().name() == variable.name();
         let is_alike = |tensor: &&Tensor| is_named(tensor) && tensor.variable().format() == variable.format();
         self.all.iter().find(is_alike).or_else(|| self.all.iter().find(is_named))
     }
 
     /// Converts the tensor of a variable's name to its format, if there is one and none is in it.
-    ///
-    /// # Errors
-    /// As of [`Tensor::converted`].
-    pub async fn convert(&mut self, cx: &Context, variable: &TensorVariable) -> Result<(), DistributedError> {
+    pub(super) async fn convert(&mut self, cx: &Context, variable: &TensorVariable) -> Result<(), DistributedError> {
         let Some(found) = self.find(variable).filter(|tensor| tensor.variable().format() != variable.format()) else {
             return Ok(());
         };
@@ -73,25 +66,19 @@ impl Tensors {
     }
 
     /// Lets all that there is now stay until it is destroyed by other means.
-    pub fn keep_all(&mut self) {
+    pub(super) fn keep_all(&mut self) {
         self.made.clear();
     }
 
     /// Destroys those that are not wanted.
-    ///
-    /// # Errors
-    /// [`DistributedError::Runtime`].
-    pub fn retain(&mut self, cx: &Context, is_wanted: impl Fn(&Tensor) -> bool) -> Result<(), DistributedError> {
+    pub(super) fn retain(&mut self, cx: &Context, is_wanted: impl Fn(&Tensor) -> bool) -> Result<(), DistributedError> {
         self.all.iter().filter(|tensor| !is_wanted(tensor)).try_for_each(|tensor| tensor.destroy(cx))?;
         self.all.retain(is_wanted);
         Ok(())
     }
 
     /// Keeps the elements of dense tensors of some names, which [`restore`](Self::restore) gives them again.
-    ///
-    /// # Errors
-    /// As of [`Tensor::snapshot`].
-    pub async fn keep(&mut self, cx: &Context, is_kept: impl Fn(&str) -> bool) -> Result<(), DistributedError> {
+    pub(super) async fn keep(&mut self, cx: &Context, is_kept: impl Fn(&str) -> bool) -> Result<(), DistributedError> {
         for tensor in self.all.iter().filter(|tensor| tensor.variable().format().is_dense()) {
             if is_kept(tensor.variable().name()) {
                 let before = tensor.variable().renamed(&format!("{}_before", tensor.variable().name()));
@@ -102,10 +89,7 @@ impl Tensors {
     }
 
     /// Gives tensors the elements that were [kept](Self::keep).
-    ///
-    /// # Errors
-    /// As of [`Tensor::copy_from`].
-    pub async fn restore(&self, cx: &Context) -> Result<(), DistributedError> {
+    pub(super) async fn restore(&self, cx: &Context) -> Result<(), DistributedError> {
         for (tensor, before) in &self.kept {
             tensor.copy_from(cx, before).await?;
         }
@@ -113,10 +97,7 @@ impl Tensors {
     }
 
     /// Destroys what statements have made, so that there is room for what they make next.
-    ///
-    /// # Errors
-    /// [`DistributedError::Runtime`].
-    pub fn forget(&mut self, cx: &Context) -> Result<(), DistributedError> {
+    pub(super) fn forget(&mut self, cx: &Context) -> Result<(), DistributedError> {
         // Those that have the levels of others were made after them.
         self.made.drain(..).rev().try_for_each(|made| made.destroy(cx))
     }
@@ -130,18 +111,16 @@ impl Tensors {
     }
 
     /// Prepares statements whose results are there, or have the levels of an operand.
-    ///
-    /// # Errors
-    /// As of [`Computation::in_order`].
-    pub fn prepared<'a>(&'a mut self, cx: &'a Context, statements: &'a Statements) -> Pending<'a, Computation> {
+    pub(super) fn prepared<'a>(&'a mut self, cx: &'a Context, statements: &'a Statements) -> Pending<'a, Computation> {
         Box::pin(async move { self.prepare(cx, statements.all(), &[]).await })
     }
 
     /// Prepares statements, and counts what they move.
-    ///
-    /// # Errors
-    /// As of [`Rehearsal::new`].
-    pub async fn rehearsed(&mut self, cx: &Context, statements: &[Planned]) -> Result<Rehearsal, DistributedError> {
+    pub(super) async fn rehearsed(
+        &mut self,
+        cx: &Context,
+        statements: &[Planned],
+    ) -> Result<Rehearsal, DistributedError> {
         let mut old = Vec::new();
         for planned in statements {
             old.extend(self.old(cx, planned).await?);
@@ -153,10 +132,7 @@ impl Tensors {
 
     /// Prepares and runs a statement, or has its result assembled; and has it converted, if it is declared in another
     /// format.
-    ///
-    /// # Errors
-    /// [`DistributedError`] of tensors that do not fit the plan, or of a task that fails.
-    pub fn compute<'a>(&'a mut self, cx: &'a Context, planned: &'a Planned) -> Pending<'a, ()> {
+    pub(super) fn compute<'a>(&'a mut self, cx: &'a Context, planned: &'a Planned) -> Pending<'a, ()> {
         Box::pin(async move {
             for stored in planned.operands() {
                 self.convert(cx, stored).await?;
@@ -186,10 +162,7 @@ impl Tensors {
     }
 
     /// Runs what was prepared.
-    ///
-    /// # Errors
-    /// [`DistributedError::Runtime`].
-    pub async fn run(&self, cx: &Context, computation: &Computation) -> Result<(), DistributedError> {
+    pub(super) async fn run(&self, cx: &Context, computation: &Computation) -> Result<(), DistributedError> {
         match self.forgets {
             true => computation.run_in_steps(cx).await,
             false => computation.launch(cx)?.await,

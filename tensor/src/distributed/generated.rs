@@ -1,4 +1,4 @@
-//! Tensors in levels that are made where they are: each node makes a part of the rows.
+//! Tensors that are made where they are: each node makes a part of the rows.
 
 use std::sync::Arc;
 
@@ -13,8 +13,9 @@ use super::modes::is_in_region;
 use super::pending::Pending;
 use super::tensor::Tensor;
 use crate::format::Format;
-use crate::generate::{GenerateError, Generator};
+use crate::generate::{GenerateError, Generator, RandomElements};
 use crate::notation::TensorVariable;
+use crate::rectangle::Rectangle;
 use crate::with_element;
 
 impl Tensor {
@@ -49,6 +50,23 @@ impl Tensor {
             let parts = tasks_for(cx, bytes as usize);
             let rows = Rows { variable: variable.clone(), generator: generator.clone(), seed, parts };
             packed(cx, variable, (Arc::new(rows), parts)).await
+        })
+    }
+
+    /// Gives a dense tensor random elements, each piece by a task.
+    ///
+    /// # Errors
+    ///
+    /// As of [`generate`](Self::generate).
+    pub fn fill_randomly(
+        &self,
+        cx: &Context,
+        pieces: &[Rectangle],
+        elements: RandomElements,
+    ) -> Result<(), DistributedError> {
+        let dimensions = self.variable().dimensions().to_vec();
+        with_element!(self.variable().element(), T => {
+            self.generate(cx, pieces, move |point| elements.at::<T>(&dimensions, point))
         })
     }
 }

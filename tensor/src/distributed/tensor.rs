@@ -338,6 +338,11 @@ impl Tensor {
         &self.region
     }
 
+    /// The number of elements that are stored.
+    pub fn count(&self) -> usize {
+        self.region.space().space().volume() as usize
+    }
+
     /// The field of the region.
     pub fn field(&self) -> FieldId {
         self.field

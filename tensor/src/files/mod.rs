@@ -40,4 +40,5 @@ pub use self::in_parts::FileInParts;
 pub use self::named::TensorFile;
 pub use self::opened::Opened;
 pub use self::processors::{Processors, processors};
+pub use self::tensors::Readable;
 pub use self::written::{Converted, in_full, of_order};

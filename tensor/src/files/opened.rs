@@ -62,6 +62,12 @@ impl Opened {
         Self { name: name.to_owned(), inside: Inside::Nothing }
     }
 
+    /// The file, as it is called.
+    #[must_use]
+    pub fn name(&self) -> &Path {
+        &self.name
+    }
+
     /// The file that tasks can read in parts, if they can.
     #[must_use]
     pub fn parts(&self) -> Option<&FileInParts> {

@@ -1,11 +1,11 @@
 //! Files as tensors of the runtime.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 
 use maniple::Context;
 
 use super::error::FileError;
+use super::in_parts::FileInParts;
 use super::named::TensorFile;
 use super::opened::Opened;
 use crate::distributed::{DistributedError, Pending, Tensor, Writers, alone};
@@ -46,21 +46,17 @@ impl TensorFile {
     pub fn tensor<'a>(&'a self, cx: &'a Context, name: &'a str, format: Option<Format>) -> Pending<'a, Tensor> {
         Box::pin(async move {
             let opened = self.open(true).and_then(|opened| self.prepared(opened, name, format));
-            let (variable, source) = self.agreed(cx, opened).await?;
-            match source {
-                Source::Parts(opened) => match opened.parts() {
-                    Some(parts) => {
-                        let (tensor, _) = parts.read(cx, &variable).await?;
-                        let converted = tensor.converted(cx, &variable).await?;
-                        if *tensor.variable() != *converted.variable() {
-                            tensor.destroy(cx)?;
-                        }
-                        Ok(converted)
-                    }
-                    None => Err(self.refused("it can't be read in parts".to_owned(), true)),
-                },
-                Source::Whole(tensor) => Tensor::from_dynamic(cx, &variable, &tensor),
+            let own: Result<u64, String> = match &opened {
+                Ok(readable) => Ok(readable.digest()),
+                Err(error) => Err(self.reason(error)),
+            };
+            let all = cx.per_node(own).all().await?;
+            if let Some(reason) = all.iter().find_map(|found| found.as_ref().err()) {
+                return Err(self.refused(reason.clone(), true));
             }
+            let readable = opened.map_err(|error| self.refused(self.reason(&error), true))?;
+            check_alike(&readable.name, &all)?;
+            readable.read(cx).await
         })
     }
 
@@ -83,13 +79,8 @@ impl TensorFile {
         })
     }
 
-    /// The tensor that an opened file becomes, and what it is made of.
-    fn prepared(
-        &self,
-        mut opened: Opened,
-        name: &str,
-        format: Option<Format>,
-    ) -> Result<(TensorVariable, Source), FileError> {
+    /// The tensor that an opened file becomes.
+    fn prepared(&self, mut opened: Opened, name: &str, format: Option<Format>) -> Result<Readable, FileError> {
         let unfit = |reason: String| FileError::Unfit(reason);
         let format = match format.or_else(|| opened.format()) {
             Some(format) => format,
@@ -109,35 +100,7 @@ impl TensorFile {
         format.check_rank(dimensions.len()).map_err(|error| unfit(error.to_string()))?;
         let variable = TensorVariable::new(name, element, dimensions).stored(format);
         let variable = opened.fill().map_or_else(|| variable.clone(), |fill| variable.filled(fill));
-        if opened.parts().is_some_and(|parts| parts.fits([variable.format()].into_iter())) {
-            return Ok((variable, Source::Parts(opened)));
-        }
-        let contents = opened.read(element)?;
-        let (stored, dimensions) = (variable.format(), variable.dimensions());
-        let packed = contents.entries.pack(stored, dimensions, variable.fill(), Duplicates::Sum);
-        let (tensor, _) = packed.map_err(|error| unfit(error.to_string()))?;
-        Ok((variable, Source::Whole(tensor)))
-    }
-
-    /// The outcome of opening a file, if it is the same on all nodes.
-    async fn agreed(
-        &self,
-        cx: &Context,
-        opened: Result<(TensorVariable, Source), FileError>,
-    ) -> Result<(TensorVariable, Source), DistributedError> {
-        let own: Result<u64, String> = match &opened {
-            Ok((_, source)) => Ok(source.digest()),
-            Err(error) => Err(self.reason(error)),
-        };
-        let all = cx.per_node(own).all().await?;
-        if let Some(reason) = all.iter().find_map(|found| found.as_ref().err()) {
-            return Err(self.refused(reason.clone(), true));
-        }
-        if let Some(node) = all.iter().position(|digest| *digest != all[0]) {
-            let reason = format!("it is not the same on node {node} as on node 0: all nodes must have the same file");
-            return Err(self.refused(reason, true));
-        }
-        opened.map_err(|error| self.refused(self.reason(&error), true))
+        opened.readable(&variable, true)
     }
 
     /// The message of an error without the name of the file.
@@ -151,25 +114,101 @@ impl TensorFile {
     }
 }
 
+/// A tensor in a file that was opened: all nodes can read it.
+#[derive(Debug)]
+pub struct Readable {
+    /// The file, as it is called.
+    name: String,
+    variable: TensorVariable,
+    source: Source,
+}
+
 /// The contents of a file.
+#[derive(Debug)]
 enum Source {
     /// A file that tasks read in parts.
-    Parts(Opened),
+    Parts(FileInParts),
     /// The tensor, which each node has whole.
     Whole(DynamicTensor),
 }
 
-impl Source {
+impl Opened {
+    /// The file as the tensor that statements call `variable`. Unless tasks [can read it in
+    /// parts](FileInParts::fits), it is read here, with the zeros that it has or without.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] if the file can't be read, or does not fit the variable.
+    pub fn readable(self, variable: &TensorVariable, with_zeros: bool) -> Result<Readable, FileError> {
+        let (name, variable) = (self.name().display().to_string(), variable.clone());
+        if let Some(parts) = self.parts().filter(|parts| parts.fits([variable.format()].into_iter())) {
+            return Ok(Readable { name, variable, source: Source::Parts(parts.clone()) });
+        }
+        let entries = self.read(variable.element())?.entries;
+        let entries = if with_zeros { entries } else { entries.without_zeros() };
+        let packed = entries.pack(variable.format(), variable.dimensions(), variable.fill(), Duplicates::Sum);
+        let (tensor, _) = packed.map_err(|error| FileError::Unfit(error.to_string()))?;
+        Ok(Readable { name, variable, source: Source::Whole(tensor) })
+    }
+}
+
+impl Readable {
+    /// Whether tasks read it in parts.
+    #[must_use]
+    pub fn is_in_parts(&self) -> bool {
+        matches!(self.source, Source::Parts(_))
+    }
+
+    /// The variable by which statements name the tensor.
+    #[must_use]
+    pub fn variable(&self) -> &TensorVariable {
+        &self.variable
+    }
+
+    /// Reads the tensor on all nodes.
+    ///
+    /// # Errors
+    ///
+    /// As of [`TensorFile::tensor`].
+    pub fn tensor<'a>(&'a self, cx: &'a Context) -> Pending<'a, Tensor> {
+        Box::pin(async move {
+            if !self.is_in_parts() {
+                check_alike(&self.name, &cx.per_node(self.digest()).all().await?)?;
+            }
+            self.read(cx).await
+        })
+    }
+
+    async fn read(&self, cx: &Context) -> Result<Tensor, DistributedError> {
+        match &self.source {
+            Source::Parts(parts) => {
+                let (tensor, _) = parts.read(cx, &self.variable).await?;
+                let converted = tensor.converted(cx, &self.variable).await?;
+                if *tensor.variable() != *converted.variable() {
+                    tensor.destroy(cx)?;
+                }
+                Ok(converted)
+            }
+            Source::Whole(tensor) => Tensor::from_dynamic(cx, &self.variable, tensor),
+        }
+    }
+
     /// A number that is another one for other contents, or most of them.
     fn digest(&self) -> u64 {
-        match self {
-            Self::Parts(opened) => opened.parts().map_or(0, super::in_parts::FileInParts::digest),
-            Self::Whole(tensor) => {
-                let mut hasher = DefaultHasher::new();
-                tensor.dimensions().hash(&mut hasher);
-                tensor.for_each(&mut |at, value| (at, value.bits()).hash(&mut hasher));
-                hasher.finish()
-            }
+        match &self.source {
+            Source::Parts(parts) => parts.digest(),
+            Source::Whole(tensor) => tensor.digest(),
+        }
+    }
+}
+
+/// Checks that all nodes have found the same in a file.
+fn check_alike<D: PartialEq>(name: &str, digests: &[D]) -> Result<(), DistributedError> {
+    match digests.iter().position(|digest| *digest != digests[0]) {
+        None => Ok(()),
+        Some(node) => {
+            let reason = format!("it is not the same on node {node} as on node 0: all nodes must have the same file");
+            Err(DistributedError::File { name: name.to_owned(), reason, is_input: true })
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Sparse tensors to test and measure with, made from a seed.
+//! Tensors to test and measure with, made from a seed: sparse ones by a [`Generator`], dense ones of [random
+//! elements](RandomElements).
 //!
 //! Any rows can be made without the others: the nodes of a job make their own, and together they have what one would
 //! have made. Rows of a seed are the same on every machine.
@@ -14,7 +15,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod random;
+mod elements;
+pub(crate) mod random;
 mod rmat;
 mod rows;
 mod text;
@@ -25,6 +27,7 @@ use crate::element::{Element, ElementType, Scalar};
 use crate::notation::cast;
 use crate::storage::{DynamicEntries, EntryList};
 use crate::with_element;
+pub use elements::{RandomElement, RandomElements};
 pub use text::ParseError;
 
 /// A kind of sparse tensor.

@@ -77,7 +77,10 @@ pub fn evaluate(assignment: &Assignment, operands: &BTreeMap<String, DenseArray>
         }
     }
     let divisors = assignment.checked_divisors();
-    let mut point = Point { assignment, operands, divisors: &divisors, values: BTreeMap::new() };
+    let load = |tensor: &TensorVariable, coordinates: &[i64]| {
+        operands[tensor.name()].get(coordinates).unwrap_or(tensor.fill())
+    };
+    let mut point = Point::new(assignment, &[], &load, &divisors);
     let mut failure = None;
     let result = DenseArray::from_fn(assignment.element(), left.tensor.dimensions(), |coordinates| {
         for (variable, &value) in left.variables.iter().zip(coordinates) {
@@ -93,32 +96,51 @@ pub fn evaluate(assignment: &Assignment, operands: &BTreeMap<String, DenseArray>
         let value = value.map(|term| term.value);
         value.unwrap_or_else(|error| {
             failure = Some(error);
-            assignment_zero(assignment)
+            arithmetic::cast(Scalar::I64(0), assignment.element())
         })
     });
     failure.map_or(Ok(result), |error| Err(error.into()))
 }
 
-fn assignment_zero(assignment: &Assignment) -> Scalar {
-    DenseArray::zeros(assignment.element(), &[]).values()[0]
+/// The values of the index variables of an assignment, and of the elements that are read there.
+pub(crate) struct Point<'a> {
+    assignment: &'a Assignment,
+    load: &'a Load<'a>,
+    divisors: &'a [TensorVariable],
+    values: Vec<(IndexVariable, i64)>,
 }
 
-struct Point<'a> {
-    assignment: &'a Assignment,
-    operands: &'a BTreeMap<String, DenseArray>,
-    divisors: &'a [TensorVariable],
-    values: BTreeMap<IndexVariable, i64>,
+/// Gives the element of a tensor at some coordinates.
+pub(crate) type Load<'a> = dyn Fn(&TensorVariable, &[i64]) -> Scalar + 'a;
+
+impl<'a> Point<'a> {
+    /// The point of an element of the result. `divisors` are tensors that are checked before anything is computed.
+    pub(crate) fn new(
+        assignment: &'a Assignment,
+        coordinates: &[i64],
+        load: &'a Load<'a>,
+        divisors: &'a [TensorVariable],
+    ) -> Self {
+        let values = assignment.left().variables.iter().cloned().zip(coordinates.iter().copied()).collect();
+        Self { assignment, load, divisors, values }
+    }
 }
 
 impl Values for Point<'_> {
     fn index(&self, variable: &IndexVariable) -> i64 {
-        variable.window().map_or_else(|| self.values[variable], |window| window.coordinate(self.values[&window.of]))
+        let known = variable.base();
+        let value = self.values.iter().find(|(other, _)| other == known).map_or(0, |(_, value)| *value);
+        variable.window().map_or(value, |window| window.coordinate(value))
     }
 
+    /// Beyond the end of a dimension that is shifted, it is what the tensor is filled with.
     fn load(&self, access: &Access) -> Scalar {
         let coordinates: Vec<i64> = access.variables.iter().map(|variable| self.index(variable)).collect();
-        // Shifts go beyond the tensor.
-        self.operands[access.tensor.name()].get(&coordinates).unwrap_or(access.tensor.fill())
+        let mut extents = coordinates.iter().zip(access.tensor.dimensions());
+        match extents.all(|(coordinate, extent)| (0..*extent).contains(coordinate)) {
+            true => (self.load)(&access.tensor, &coordinates),
+            false => access.tensor.fill(),
+        }
     }
 
     fn extent(&self, variable: &IndexVariable) -> i64 {
@@ -126,7 +148,10 @@ impl Values for Point<'_> {
     }
 
     fn set_index(&mut self, variable: &IndexVariable, value: i64) {
-        self.values.insert(variable.clone(), value);
+        match self.values.iter_mut().find(|(other, _)| other == variable) {
+            Some((_, own)) => *own = value,
+            None => self.values.push((variable.clone(), value)),
+        }
     }
 
     fn is_checked(&self, divisor: &Expression) -> bool {

@@ -53,7 +53,7 @@ pub use array::DenseArray;
 pub use assignment::Assignment;
 pub use error::{NotationError, NotationErrorKind};
 pub use evaluate::{EvaluateError, evaluate};
-pub(crate) use evaluate::{Values, evaluate_expression};
+pub(crate) use evaluate::{Point, Values, evaluate_expression};
 pub(crate) use expression::element_of;
 pub use expression::{Access, Expression, Literal, Test};
 pub use maniple_kernel::arithmetic::CustomError;

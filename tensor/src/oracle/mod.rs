@@ -11,21 +11,30 @@
 //! | --- | --- |
 //! | `map` | tensors |
 //! | `function` | functions of index variables |
+//! | `verified` | results of kernels, compared with the oracle |
+//! | `compared`, `bounded`, `defined` | elements of dense tensors, one by one, by the definition and what rounding does |
 
+mod bounded;
+mod compared;
+mod defined;
 mod error;
 mod function;
 mod map;
+mod verified;
 
 use std::collections::BTreeMap;
 
+pub use compared::{Comparison, Elements, compare};
+pub use defined::Load;
 pub use error::OracleError;
 pub use map::SparseMap;
+pub use verified::{VerifyError, verify};
 
-use crate::element::{ElementType, Scalar};
+use crate::element::Scalar;
 use crate::loops::Reduction;
 use crate::notation::{
     Access, Assignment, Expression, IndexVariable, Literal, Presence, TensorVariable, Term, Test, background, cast,
-    is_among, is_fill, is_zero, keeps_all, negate,
+    element_of, is_among, is_fill, is_zero, keeps_all, negate,
 };
 use function::{Function, MOST};
 
@@ -73,17 +82,6 @@ pub fn run(assignments: &[Assignment], tensors: &mut BTreeMap<String, SparseMap>
 
 fn large(expression: &Expression) -> OracleError {
     OracleError::Large { expression: expression.to_string(), most: MOST }
-}
-
-/// The type of a checked expression, whose operands have one type.
-fn element(expression: &Expression) -> ElementType {
-    match expression {
-        Expression::Literal(Literal::Typed(scalar), _) => scalar.element_type(),
-        Expression::Literal(Literal::Real(_), _) => ElementType::F64,
-        Expression::Access(access) => access.tensor.element(),
-        Expression::Cast(element, ..) => *element,
-        _ => expression.operands().first().map_or(ElementType::I64, |operand| element(operand)),
-    }
 }
 
 struct Evaluation<'a> {
@@ -141,7 +139,7 @@ impl Evaluation<'_> {
                 let condition = self.function(condition)?;
                 let (then, otherwise) = (self.function(then)?, self.function(otherwise)?);
                 // Of each of the two, what is not chosen is as good as a number that the other one has.
-                let unchosen = Term::number(cast(Scalar::I32(0), element(expression)));
+                let unchosen = Term::number(cast(Scalar::I32(0), element_of(expression)));
                 let chosen = |of: &Function, when: bool| {
                     let choose = |condition: Term, value: Term| {
                         let presence = value.presence.max(condition.presence);
@@ -177,7 +175,7 @@ impl Evaluation<'_> {
             Expression::Reduce(reduction, variable, operand) => {
                 let of_none = background(operand, &|divisor| is_among(divisor, self.divisors));
                 let function = self.function(operand)?;
-                let of = (element(operand), of_none);
+                let of = (element_of(operand), of_none);
                 function.reduce(*reduction, variable, self.extents[variable], of).map_err(large)?
             }
         })

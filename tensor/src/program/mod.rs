@@ -30,13 +30,23 @@
 //! | here | programs, their tensors, their text, and what they mean |
 //! | `terms` | sums to several assignments |
 //! | `factors` | products of several tensors to products of two |
+//! | `extents`, `types` | the extents and types that follow from some tensors for others |
+//! | `definitions`, `work` | what each result is, and what computing it takes |
 
+mod definitions;
+mod extents;
 mod factors;
 mod terms;
+mod types;
+mod work;
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
+pub use self::definitions::DefinitionError;
+pub use self::extents::{ExtentError, Extents};
+pub(crate) use self::terms::terms;
+pub use self::work::OfNothing;
 use crate::cost::Rates;
 use crate::element::ElementType;
 use crate::loops::Names;

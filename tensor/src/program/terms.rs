@@ -9,10 +9,9 @@ use crate::notation::{Assignment, Expression};
 
 /// The assignments that together do the same as `statement`; itself, if it cannot be divided.
 pub(super) fn divide(statement: &Assignment) -> Vec<Assignment> {
-    let mut terms = Vec::new();
-    collect(statement.right(), false, &mut terms);
-    let (summed, plain): (Vec<_>, Vec<_>) =
-        terms.into_iter().partition(|(term, _)| matches!(term, Expression::Reduce(Reduction::Sum, ..)));
+    let (summed, plain): (Vec<_>, Vec<_>) = terms(statement.right())
+        .into_iter()
+        .partition(|(term, _)| matches!(term, Expression::Reduce(Reduction::Sum, ..)));
     // Minus a sum is the sum of what is negative.
     let is_one = plain.len() + summed.len() < 2 && summed.iter().all(|(_, negated)| !negated);
     let left = statement.left();
@@ -43,6 +42,12 @@ pub(super) fn divide(statement: &Assignment) -> Vec<Assignment> {
 }
 
 /// The terms of a sum, with whether each is subtracted.
+pub(crate) fn terms(sum: &Expression) -> Vec<(&Expression, bool)> {
+    let mut terms = Vec::new();
+    collect(sum, false, &mut terms);
+    terms
+}
+
 fn collect<'a>(value: &'a Expression, negated: bool, terms: &mut Vec<(&'a Expression, bool)>) {
     match value {
         Expression::Binary(operator @ (BinaryOperator::Add | BinaryOperator::Subtract), left, right) => {

@@ -1,6 +1,7 @@
 //! Tensors in memory whose element type is known at run time only.
 
 use std::any::Any;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::draw::{Parts, draw};
@@ -146,6 +147,14 @@ impl DynamicTensor {
     /// How the entries are spread, as of [`SparseTensor::statistics`].
     pub fn statistics(&self) -> &Arc<Statistics> {
         with_tensor!(self, tensor => tensor.statistics())
+    }
+
+    /// A number that is different for other extents or entries, as far as 64 bits can be.
+    pub fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.dimensions().hash(&mut hasher);
+        self.for_each(&mut |at, value| (at, value.bits()).hash(&mut hasher));
+        hasher.finish()
     }
 
     /// Draws, as SVG, where the entries are, as [`draw`](draw()) does.

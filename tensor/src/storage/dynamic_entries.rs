@@ -9,7 +9,7 @@ use super::pack::pack;
 use super::sort::Duplicates;
 use crate::element::{Element, ElementType, Scalar};
 use crate::format::Format;
-use crate::notation::cast;
+use crate::notation::{cast, is_zero};
 use crate::with_element;
 
 /// An [`EntryList`] whose element type is known at run time only.
@@ -67,6 +67,18 @@ impl DynamicEntries {
         with_element!(self.element, T => {
             self.list.downcast_mut::<EntryList<T>>().expect(HAVE_TYPE).coordinates.truncate(rank);
         });
+    }
+
+    /// The entries whose elements are not zero.
+    #[must_use]
+    pub fn without_zeros(self) -> Self {
+        with_element!(self.element, T => {
+            let list = self.typed::<T>();
+            let mut kept = EntryList::new(list.rank());
+            let others = list.iter().filter(|(_, value)| !is_zero(value.to_scalar()));
+            others.for_each(|(at, value)| kept.push(&at, value));
+            kept.into()
+        })
     }
 
     /// The same entries with elements of another type: those that `change` makes of the elements. Elements that have

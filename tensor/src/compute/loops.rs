@@ -5,105 +5,108 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use maniple_tensor::choose::{Processors, SparseEstimate, choose_sparse};
-use maniple_tensor::compute::Division;
-use maniple_tensor::notation::{Assignment, IndexVariable, TensorVariable};
-use maniple_tensor::program::Program;
-use maniple_tensor::schedule::Schedule;
-use maniple_tensor::sparse::{Computation, SparseError, stored_by_blocks};
-use maniple_tensor::storage::{DynamicTensor, Parts, Statistics};
+use super::ComputeError;
+use super::division::Division;
+use super::planned::{Planned, Statements};
+use crate::choose::{Processors, SparseEstimate, choose_sparse};
+use crate::kernel::{Kernels, Scoped};
+use crate::notation::{Assignment, IndexVariable, TensorVariable};
+use crate::schedule::Schedule;
+use crate::sparse::{Computation, SparseError, stored_by_blocks};
+use crate::storage::{DynamicTensor, Parts, Statistics, StorageError};
 
-use super::options::Options;
-use super::split::Split;
-use super::tasks::Tasks;
-use crate::error::{Error, Result};
-use crate::options::place;
+/// The wishes of the user for loops.
+#[derive(Clone, Copy)]
+pub struct LoopWishes<'a> {
+    /// The schedules of statements, by their numbers from 1.
+    pub schedules: &'a BTreeMap<usize, Schedule>,
+    /// The points over which each of the outermost loops of other statements is distributed.
+    pub grid: &'a [i64],
+    /// The nodes that points run on.
+    pub nodes: usize,
+    /// Tells whether a tensor stays stored as it is.
+    pub is_kept: &'a dyn Fn(&TensorVariable) -> bool,
+    /// The length of the blocks into which a schedule splits a variable of a statement, if it does.
+    pub length: &'a dyn Fn(&Assignment, &IndexVariable) -> Option<i64>,
+}
 
 /// The loops of all statements.
-pub(super) struct Loops<'p> {
+pub struct Loops<'p> {
     statements: &'p [Assignment],
     /// The computations that are known; others are chosen when their operands are there.
     known: Vec<Option<Computation<'p>>>,
-    /// Why they are others than a schedule or a grid says, of each statement.
+    /// For each statement, the reasons why they are others than a schedule or a grid says.
     told: Vec<String>,
-    schedules: BTreeMap<usize, Schedule>,
-    grid: Vec<i64>,
+    wishes: LoopWishes<'p>,
     processors: Processors,
 }
 
 impl<'p> Loops<'p> {
-    /// As schedules, by the number of the statement, or a grid say.
+    /// The loops of statements on some processors, as schedules or a grid say.
     ///
     /// # Errors
-    /// [`Error::Usage`].
-    pub(super) fn new(
-        program: &'p Program,
-        schedules: &BTreeMap<usize, Schedule>,
-        grid: &[i64],
-        options: &Options,
-    ) -> Result<Self> {
-        let (statements, mut told) = (program.statements(), vec![String::new(); program.statements().len()]);
+    ///
+    /// [`SparseError`] if a statement or its schedule can't be.
+    pub fn new(
+        statements: &'p [Assignment],
+        wishes: LoopWishes<'p>,
+        processors: Processors,
+    ) -> Result<Self, SparseError> {
+        let mut told = vec![String::new(); statements.len()];
         let mut by_points: Vec<TensorVariable> = Vec::new();
         let asked = statements.iter().enumerate().map(|(number, statement)| {
-            let computation = Computation::new(statement).map_err(usage)?;
-            let schedule = schedules.get(&(number + 1));
-            if schedule.is_none() && grid.is_empty() {
+            let computation = Computation::new(statement)?;
+            let division = Self::division(&wishes, number, wishes.is_kept);
+            if division.schedule.is_none() && wishes.grid.is_empty() {
                 return Ok(None);
             }
-            let is_kept = |tensor: &TensorVariable| is_placed(options, tensor);
-            let division = Division { schedule, grid, nodes: place().nodes, is_kept: &is_kept };
-            let split = stored_by_blocks(statement, |variable| length_of(options, statement, variable));
+            let split = stored_by_blocks(statement, |variable| (wishes.length)(statement, variable));
             // Splitting is a schedule of its own.
             let whole = Division { grid: &[], ..division };
             if let Some(by_blocks) = whole.by_blocks(split, &computation) {
                 return Ok(Some(by_blocks));
             }
-            let divided = division.of(statement, &mut by_points).map_err(usage)?;
+            let divided = division.of(statement, &mut by_points)?;
             told[number].push_str(&divided.reasons);
             Ok(Some(divided.computation))
         });
-        let machine = options.runtime.machine();
-        let threads = machine.processors_of(maniple::ProcessorKind::Cpu).count();
-        let capacity = machine.memories().iter().map(|memory| memory.capacity).max();
-        let memory = options.rates()?.memory * threads as f64;
-        let known = asked.collect::<Result<_>>()?;
-        Ok(Self {
-            statements,
-            known,
-            told,
-            schedules: schedules.clone(),
-            grid: grid.to_vec(),
-            processors: Processors { threads, memory, capacity },
-        })
+        let known = asked.collect::<Result<_, SparseError>>()?;
+        Ok(Self { statements, known, told, wishes, processors })
     }
 
-    /// Returns the statements as tasks, if a loop of one is distributed. Then no loops are chosen by the contents of
-    /// operands.
+    fn division(wishes: &LoopWishes<'p>, number: usize, is_kept: &'p dyn Fn(&TensorVariable) -> bool) -> Division<'p> {
+        Division { schedule: wishes.schedules.get(&(number + 1)), grid: wishes.grid, nodes: wishes.nodes, is_kept }
+    }
+
+    /// Whether a loop is distributed, so that statements run as tasks.
+    #[must_use]
+    pub fn are_distributed(&self) -> bool {
+        let mut known = self.known.iter().flatten();
+        known.any(|computation| computation.statement().spine().iter().any(|outer| outer.level().is_some()))
+    }
+
+    /// Returns the statements as tasks. No loops are chosen by the contents of operands then.
     ///
     /// # Errors
-    /// [`Error::Usage`] if they can't run as tasks.
-    pub(super) fn tasks(&mut self) -> Result<Option<Tasks>> {
-        let mut known = self.known.iter().flatten();
-        if !known.any(|computation| computation.statement().spine().iter().any(|outer| outer.level().is_some())) {
-            return Ok(None);
-        }
-        for number in 0..self.known.len() {
+    ///
+    /// [`ComputeError`] if they can't run as tasks.
+    pub fn planned(&mut self) -> Result<Statements, ComputeError> {
+        let mut planned = Vec::new();
+        for (number, statement) in self.statements.iter().enumerate() {
             let known = self.known[number].take();
-            let schedule = self.schedules.get(&(number + 1));
-            let division = Division { schedule, grid: &self.grid, nodes: place().nodes, is_kept: &|_| true };
-            let divided = division.assembled(&self.statements[number], known).map_err(usage)?;
-            self.known[number] = Some(divided.computation);
+            let divided = Self::division(&self.wishes, number, &|_| true).assembled(statement, known)?;
             self.told[number].push_str(&divided.reasons);
+            planned.push(Planned::new(self.known[number].insert(divided.computation), &statement.left().tensor)?);
         }
-        let known = self.known.iter().flatten().zip(self.statements);
-        Tasks::new(known.map(|(computation, statement)| (computation, &statement.left().tensor)))
+        Ok(Statements::new(planned))
     }
 
     /// Stores operands by blocks that loops go through so.
     ///
     /// # Errors
-    /// [`Error::Usage`].
-    pub(super) fn store_by_blocks(&self, tensors: &mut BTreeMap<String, DynamicTensor>) -> Result<()> {
+    ///
+    /// [`StorageError`].
+    pub fn store_by_blocks(&self, tensors: &mut BTreeMap<String, DynamicTensor>) -> Result<(), StorageError> {
         for computation in self.known.iter().flatten() {
             for operand in computation.run_loops().operands() {
                 let stored = computation.stored_as(operand);
@@ -111,7 +114,7 @@ impl<'p> Loops<'p> {
                     && stored.dimensions() != operand.dimensions()
                     && tensor.format() != stored.format()
                 {
-                    *tensor = tensor.convert(stored.format()).map_err(|error| Error::Usage(error.to_string()))?;
+                    *tensor = tensor.convert(stored.format())?;
                 }
             }
         }
@@ -119,37 +122,56 @@ impl<'p> Loops<'p> {
     }
 
     /// The loops of a statement, which are chosen the first time.
-    ///
-    /// # Errors
-    /// [`Error::Usage`].
-    pub(super) fn of(&mut self, number: usize, tensors: &BTreeMap<String, DynamicTensor>) -> Result<&Computation<'p>> {
+    fn of(
+        &mut self,
+        number: usize,
+        tensors: &BTreeMap<String, DynamicTensor>,
+    ) -> Result<&Computation<'p>, SparseError> {
         let chosen = match self.known[number].take() {
             Some(known) => known,
             None => {
                 let statement = &self.statements[number];
-                let choice = choose_sparse(statement, &statistics(statement, tensors), &self.processors);
-                choice.map_err(usage)?.into_best().computation
+                choose_sparse(statement, &statistics(statement, tensors), &self.processors)?.into_best().computation
             }
         };
         Ok(self.known[number].insert(chosen))
     }
 
-    /// How statements run on these tensors, with what they would cost otherwise, as text. Tensors that are not there
+    /// Computes all statements on this node, each result in the place of what was called so before. `check` is called
+    /// after each of them.
+    ///
+    /// # Errors
+    ///
+    /// [`SparseError`], or what `check` refuses.
+    pub fn run<E: From<SparseError>>(
+        &mut self,
+        tensors: &mut BTreeMap<String, DynamicTensor>,
+        check: impl Fn(&BTreeMap<String, DynamicTensor>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let team = Scoped { threads: self.processors.threads };
+        for (number, statement) in self.statements.iter().enumerate() {
+            // The first time, what is known of operands says how loops run.
+            let computation = self.of(number, tensors)?;
+            let operands: Vec<_> = tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+            let result = computation.run_dynamic(&operands, Kernels::shared(), &team)?;
+            tensors.insert(statement.left().tensor.name().to_owned(), result);
+            check(tensors)?;
+        }
+        Ok(())
+    }
+
+    /// Explains how statements run on these tensors, with what they would cost otherwise. Tensors that are not there
     /// count as dense.
     ///
     /// # Errors
-    /// [`Error::Usage`].
-    pub(super) fn explain(&mut self, tensors: &BTreeMap<String, DynamicTensor>) -> Result<String> {
+    ///
+    /// [`SparseError`].
+    pub fn explain(&mut self, tensors: &BTreeMap<String, DynamicTensor>) -> Result<String, SparseError> {
         let mut text = String::new();
         for (number, statement) in self.statements.iter().enumerate() {
-            let choice = match &self.known[number] {
-                Some(_) => None,
-                None => {
-                    Some(choose_sparse(statement, &statistics(statement, tensors), &self.processors).map_err(usage)?)
-                }
-            };
             let mut candidates = String::new();
-            if let Some(choice) = choice {
+            if self.known[number].is_none() {
+                let choice = choose_sparse(statement, &statistics(statement, tensors), &self.processors)?;
                 candidates = choice.explain();
                 let best = choice.into_best();
                 let SparseEstimate { memory, converting, .. } = best.estimate;
@@ -183,7 +205,8 @@ impl<'p> Loops<'p> {
 
     /// The parts that the outermost loop of a statement makes of a tensor, if it runs in parts: those of a grid, or of
     /// threads.
-    pub(super) fn parts(&self, number: usize, name: &str, tensors: &BTreeMap<String, DynamicTensor>) -> Option<Parts> {
+    #[must_use]
+    pub fn parts(&self, number: usize, name: &str, tensors: &BTreeMap<String, DynamicTensor>) -> Option<Parts> {
         let computation = self.known.get(number)?.as_ref()?;
         let (statement, assignment) = (computation.run_loops(), &self.statements[number]);
         let outer = &statement.spine().first()?.variable.clone();
@@ -235,25 +258,4 @@ fn statistics(statement: &Assignment, tensors: &BTreeMap<String, DynamicTensor>)
         Some((tensor.name().to_owned(), stored.statistics().clone()))
     });
     known.collect()
-}
-
-/// How long the blocks are into which a variable is split, if it is and they have one length.
-fn length_of(options: &Options, assignment: &Assignment, variable: &IndexVariable) -> Option<i64> {
-    let (_, split) = options.split.iter().find(|(name, _)| name == variable.name())?;
-    match split {
-        Split::Ranges(count) if *count > 1 => {
-            let extent = *assignment.extents().get(variable)?;
-            (extent > *count).then(|| (extent + count - 1) / count)
-        }
-        _ => None,
-    }
-}
-
-/// Whether it is said where a tensor lies.
-fn is_placed(options: &Options, tensor: &TensorVariable) -> bool {
-    options.place.iter().any(|(name, _)| name == tensor.name())
-}
-
-pub(super) fn usage(error: SparseError) -> Error {
-    Error::Usage(error.to_string())
 }

@@ -1,37 +1,43 @@
-//! Whether the result is right: elements of it against the definition.
+//! Results of statements on dense tensors, compared with their definitions, element by element.
 //!
-//! [`reference`](mod@reference): one element by the definition, without any cleverness; [`bounded`]: the same for real
-//! and complex numbers, with what rounding may change, in whatever order sums are taken. Integers must be equal.
+//! Elements by the definition have [bounds](super::bounded) of what rounding may change in them, in whatever order sums
+//! are taken. Integers must be equal.
 
-pub mod bounded;
-pub mod reference;
+use maniple::Context;
 
-use std::time::Instant;
+use super::bounded::Bounds;
+use super::defined::{Load, complex, defined};
+use crate::element::{Complex, Scalar};
+use crate::generate::random::Random;
+use crate::notation::{Assignment, DivisionByZero, TensorVariable};
 
-use maniple::prelude::*;
-use maniple_tensor::distributed::DistributedError;
-use maniple_tensor::element::{Complex, ElementType, Scalar};
-use maniple_tensor::notation::{Assignment, TensorVariable, cast};
+/// The elements of tensors before statements ran, and after.
+#[derive(Clone, Copy)]
+pub struct Elements<'a> {
+    /// The elements at the beginning.
+    pub before: &'a Load<'a>,
+    /// The elements of results, and of operands that are none.
+    pub after: &'a Load<'a>,
+}
 
-use self::bounded::Bounds;
-use super::options::Options;
-use super::problem::Problem;
-use super::report::Checked;
-use super::tasks::Outcome;
-use super::values::Random;
-use crate::verify::worse;
+/// The outcome of a comparison of results with their definitions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// The elements that were compared.
+    pub count: usize,
+    /// The largest deviation: at most 1 is right.
+    pub deviation: f64,
+    /// Whether elements must be equal.
+    pub is_exact: bool,
+}
 
-/// An element of any tensor of the statement, before it was computed.
-pub type Load<'a> = dyn Fn(&TensorVariable, &[i64]) -> Scalar + 'a;
-
-/// How many values may be looked at, for all elements together: some seconds' worth.
+/// Values that may be looked at, for all elements together: some seconds' worth.
 const VALUES: f64 = 4e6;
 /// At least so many elements are compared.
 const LEAST: i64 = 100;
 
 /// The elements that are compared, by number: all, or random ones and the first and the last.
-#[must_use]
-pub fn chosen(assignment: &Assignment, seed: u64) -> Vec<i64> {
+fn chosen(assignment: &Assignment, seed: u64) -> Vec<i64> {
     let extents = assignment.extents();
     let left = assignment.left();
     let all: i64 = left.tensor.dimensions().iter().product();
@@ -42,26 +48,27 @@ pub fn chosen(assignment: &Assignment, seed: u64) -> Vec<i64> {
     if all <= some {
         return (0..all).collect();
     }
-    let mut random = fastrand::Rng::with_seed(seed);
-    let mut numbers: Vec<i64> = [0, all - 1].into_iter().chain((2..some).map(|_| random.i64(0..all))).collect();
+    let mut random = Random::of(seed, &[all]);
+    let mut numbers: Vec<i64> = [0, all - 1].into_iter().chain((2..some).map(|_| random.below(all))).collect();
     numbers.sort_unstable();
     numbers.dedup();
     numbers
 }
 
-/// How far an element is from its definition: 0 if it is equal, up to 1 if rounding explains the difference, infinite
-/// for integers that differ.
+/// The distance of an element from its definition: 0 if it is equal, up to 1 if rounding explains the difference,
+/// infinite for integers that differ.
 ///
 /// # Errors
-/// The reason why the definition has no value: an integer is divided by zero.
-pub fn deviation(assignment: &Assignment, number: i64, found: Scalar, load: &Load<'_>) -> Result<f64, String> {
+///
+/// If an integer is divided by zero.
+fn deviation(assignment: &Assignment, number: i64, found: Scalar, load: &Load<'_>) -> Result<f64, DivisionByZero> {
     let coordinates = coordinates(&assignment.left().tensor, number);
+    let defined = defined(assignment, &coordinates, load)?;
     if assignment.element().is_integer() {
-        let expected = reference::element(assignment, &coordinates, load)?;
-        return Ok(if expected == found { 0.0 } else { f64::INFINITY });
+        return Ok(if defined == found { 0.0 } else { f64::INFINITY });
     }
     // Most extremes have one value whatever the order of sums is: that of the definition in the type of the elements.
-    let defined = complex(reference::element(assignment, &coordinates, load)?);
+    let defined = complex(defined);
     let expected = Bounds::new(assignment).element(assignment, &coordinates, load)?;
     let found = complex(found);
     let same = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan();
@@ -80,47 +87,50 @@ pub fn deviation(assignment: &Assignment, number: i64, found: Scalar, load: &Loa
     Ok(distance / (2.0 * expected.error))
 }
 
-/// Compares the results of a program with their definitions: all elements, or some.
+/// Compares results with their definitions: all elements, or some, of which each node of the job looks at its share.
+/// All nodes make the same call, each with its own number.
 ///
 /// # Errors
-/// [`DistributedError::Runtime`] if a definition has no value.
-pub(super) async fn compared(
+///
+/// [`maniple::Error`] if a definition has no value, as an integer is divided by zero, or if a node fails.
+pub async fn compare(
     cx: &Context,
-    runtime: &Runtime,
-    options: &Options,
-    (problem, outcome): (&Problem, &Outcome),
-) -> Result<Checked, DistributedError> {
-    let (started, seed) = (Instant::now(), options.runtime.seed);
-    let senseless = |error: String| Error::from_task(Senseless(error));
-    let definitions = problem.definitions().map_err(|error| senseless(error.to_string()))?;
-    let (mut count, mut largest, mut is_exact) = (0, 0.0, true);
-    for definition in &definitions {
+    node: usize,
+    definitions: &[Assignment],
+    seed: u64,
+    elements: Elements<'_>,
+) -> maniple::Result<Comparison> {
+    let mut all = Comparison { count: 0, deviation: 0.0, is_exact: true };
+    for definition in definitions {
         let target = &definition.left().tensor;
         let chosen = chosen(definition, seed);
-        count += chosen.len();
-        is_exact &= definition.element().is_integer();
-        // Each node looks at some of them.
-        let own = chosen.into_iter().skip(runtime.node()).step_by(runtime.nodes());
+        all.count += chosen.len();
+        all.is_exact &= definition.element().is_integer();
+        // What its definition says of a result is of what it was before; other results are complete by then.
         let load = |variable: &TensorVariable, coordinates: &[i64]| {
-            // What its definition says of a result is of what it was before; other results are complete by then.
-            let all = if variable.name() == target.name() { &outcome.inputs } else { &outcome.tensors };
-            let random = || Random::new(seed, variable).get(variable, coordinates);
-            all.get(variable.name()).map_or_else(random, |tensor| tensor.get(coordinates))
+            let of = if variable.name() == target.name() { elements.before } else { elements.after };
+            of(variable, coordinates)
         };
-        let found = |number: i64| {
-            let result = outcome.tensors.get(target.name());
-            result.map_or(Scalar::I32(0), |result| result.get(&coordinates(target, number)))
-        };
-        let deviation = largest_deviation(definition, own, found, &load).map_err(senseless)?;
-        largest = worse(largest, cx.per_node(deviation).fold(0.0, worse).await?);
+        let mut own = chosen.into_iter().skip(node).step_by(cx.nodes());
+        let largest = own.try_fold(0.0, |largest, number| {
+            let found = (elements.after)(target, &coordinates(target, number));
+            Ok(worse(largest, deviation(definition, number, found, &load)?))
+        });
+        let largest = largest.map_err(|error| maniple::Error::from_task(Senseless(error)))?;
+        all.deviation = worse(all.deviation, cx.per_node(largest).fold(0.0, worse).await?);
     }
-    Ok(Checked { count, deviation: largest, time: started.elapsed(), is_exact })
+    Ok(all)
 }
 
 /// The definition has no value.
 #[derive(Debug, thiserror::Error)]
 #[error("the result cannot be compared with the definition: {0}")]
-struct Senseless(String);
+struct Senseless(DivisionByZero);
+
+/// The larger of two errors: what is no number is the largest.
+fn worse(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b <= a { a } else { b }
+}
 
 /// The coordinates of an element, by its number.
 fn coordinates(tensor: &TensorVariable, number: i64) -> Vec<i64> {
@@ -133,34 +143,11 @@ fn coordinates(tensor: &TensorVariable, number: i64) -> Vec<i64> {
     coordinates
 }
 
-/// The largest deviation of some elements.
-///
-/// # Errors
-/// As [`deviation`].
-pub fn largest_deviation(
-    assignment: &Assignment,
-    numbers: impl IntoIterator<Item = i64>,
-    found: impl Fn(i64) -> Scalar,
-    load: &Load<'_>,
-) -> Result<f64, String> {
-    numbers
-        .into_iter()
-        .try_fold(0.0, |largest, number| Ok(worse(largest, deviation(assignment, number, found(number), load)?)))
-}
-
-/// A number of any type.
-pub(crate) fn complex(scalar: Scalar) -> Complex<f64> {
-    match cast(scalar, ElementType::C64) {
-        Scalar::C64(value) => value,
-        // Nothing else comes of that cast.
-        _ => Complex::new(f64::NAN, f64::NAN),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use maniple_tensor::notation::{IndexVariable, parse_with_extents};
+    use crate::element::ElementType;
+    use crate::notation::{IndexVariable, cast, parse_with_extents};
 
     fn assignment(text: &str, element: ElementType) -> Assignment {
         let extents: Vec<_> = [("i", 4), ("k", 100)].map(|(name, extent)| (IndexVariable::new(name), extent)).into();
@@ -209,7 +196,7 @@ mod tests {
     }
 
     fn is_nan_or_more(deviation: f64) -> bool {
-        !crate::verify::is_within(deviation, 1.0)
+        deviation.is_nan() || deviation > 1.0
     }
 
     #[test]

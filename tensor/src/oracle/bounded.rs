@@ -11,22 +11,24 @@
 //! Infinities and NaNs have no error: they follow from exact operands by the rules of IEEE 754, whatever the order, or
 //! else nothing is known of the value. Nothing is known either of what may overflow, or is divided by what may be zero.
 
-use maniple_tensor::element::{Complex, ElementType, Scalar};
-use maniple_tensor::notation::{
-    Assignment, BinaryOperator, Expression, Intrinsic, Literal, Reduction, Test, binary, call, cast, is_fill,
+use super::defined::{Load, complex};
+use crate::element::{Complex, ElementType, Scalar};
+use crate::notation::{
+    Assignment, BinaryOperator, DivisionByZero, Expression, Intrinsic, Literal, Point, Reduction, Test, Values, binary,
+    call, cast, is_fill,
 };
-
-use super::reference::{Point, index, loaded};
-use super::{Load, complex};
 
 /// A value, and how far from the exact one a computed one can be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bounded {
+pub(super) struct Bounded {
     /// The value.
-    pub value: Complex<f64>,
+    pub(super) value: Complex<f64>,
     /// The bound; infinite if nothing is known of the value.
-    pub error: f64,
+    pub(super) error: f64,
 }
+
+/// A bounded value, or none if an integer is divided by zero.
+type BoundedResult = Result<Bounded, DivisionByZero>;
 
 impl Bounded {
     const UNKNOWN: Self = Self { value: Complex { re: f64::NAN, im: f64::NAN }, error: f64::INFINITY };
@@ -64,7 +66,7 @@ impl Bounded {
 
 /// The constants of a statement.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub(super) struct Bounds {
     /// The unit roundoff.
     unit: f64,
     /// The factor of sums.
@@ -81,8 +83,7 @@ pub struct Bounds {
 
 impl Bounds {
     /// Returns the constants of a statement.
-    #[must_use]
-    pub fn new(assignment: &Assignment) -> Self {
+    pub(super) fn new(assignment: &Assignment) -> Self {
         let single = f32::from_bits(1);
         let (unit, largest, least) = match is_single(assignment.element()) || has_single(assignment.right()) {
             true => (f64::from(f32::EPSILON) / 2.0, f64::from(f32::MAX), f64::from(single)),
@@ -108,13 +109,12 @@ impl Bounds {
     /// The element of the result at these coordinates.
     ///
     /// # Errors
+    ///
     /// If an integer is divided by zero.
-    pub fn element(&self, assignment: &Assignment, coordinates: &[i64], load: &Load<'_>) -> Result<Bounded, String> {
-        let left = assignment.left();
-        let mut point = left.variables.iter().cloned().zip(coordinates.iter().copied()).collect();
-        let value = self.evaluate(assignment.right(), assignment, &mut point, load)?;
+    pub(super) fn element(&self, assignment: &Assignment, coordinates: &[i64], load: &Load<'_>) -> BoundedResult {
+        let value = self.evaluate(assignment.right(), &mut Point::new(assignment, coordinates, load, &[]))?;
         let Some(operator) = assignment.accumulation() else { return Ok(value) };
-        let old = Bounded::exact(complex(load(&left.tensor, coordinates)));
+        let old = Bounded::exact(complex(load(&assignment.left().tensor, coordinates)));
         self.reduction(operator, [Ok(old), Ok(value)].into_iter())
     }
 
@@ -203,7 +203,7 @@ impl Bounds {
         self.settled(value, moved + self.of_quotients * (value.norm() + moved) + self.underflow(value))
     }
 
-    fn function(&self, function: Intrinsic, arguments: &[Bounded]) -> Result<Bounded, String> {
+    fn function(&self, function: Intrinsic, arguments: &[Bounded]) -> BoundedResult {
         match (function, arguments) {
             // Of a real one the sign alone is another.
             (Intrinsic::Abs, [of]) if !self.element.is_complex() => {
@@ -218,9 +218,9 @@ impl Bounds {
         if !arguments.iter().all(|argument| argument.is_known()) {
             return Ok(Bounded::UNKNOWN);
         }
-        let at = |moved: &[Complex<f64>]| -> Result<Complex<f64>, String> {
+        let at = |moved: &[Complex<f64>]| -> Result<Complex<f64>, DivisionByZero> {
             let arguments: Vec<Scalar> = moved.iter().map(|value| self.scalar(*value)).collect();
-            call(function, &arguments).map(complex).map_err(|error| error.to_string())
+            call(function, &arguments).map(complex)
         };
         let values: Vec<Complex<f64>> = arguments.iter().map(|argument| argument.value).collect();
         let value = at(&values)?;
@@ -249,8 +249,8 @@ impl Bounds {
     }
 
     /// The smaller or larger one: errors may make it the other.
-    fn one_of(&self, function: Intrinsic, a: Bounded, b: Bounded) -> Result<Bounded, String> {
-        let value = call(function, &[self.scalar(a.value), self.scalar(b.value)]).map_err(|error| error.to_string())?;
+    fn one_of(&self, function: Intrinsic, a: Bounded, b: Bounded) -> BoundedResult {
+        let value = call(function, &[self.scalar(a.value), self.scalar(b.value)])?;
         let chosen = Bounded { value: complex(value), error: a.error.max(b.error) };
         Ok(match (a.is_known() && b.is_known(), chosen.is_finite()) {
             (false, _) => Bounded::UNKNOWN,
@@ -261,12 +261,12 @@ impl Bounds {
     }
 
     /// 1 or 0, if errors cannot make it the other.
-    fn comparison(&self, operator: BinaryOperator, a: Bounded, b: Bounded) -> Result<Bounded, String> {
+    fn comparison(&self, operator: BinaryOperator, a: Bounded, b: Bounded) -> BoundedResult {
         let is_clear = a.is_exact() && b.is_exact() || (a.value - b.value).norm() > a.error + b.error;
         if !(a.is_known() && b.is_known() && is_clear) {
             return Ok(Bounded::UNKNOWN);
         }
-        let holds = binary(operator, self.scalar(a.value), self.scalar(b.value)).map_err(|error| error.to_string())?;
+        let holds = binary(operator, self.scalar(a.value), self.scalar(b.value))?;
         Ok(Bounded::exact(complex(holds)))
     }
 
@@ -289,20 +289,14 @@ impl Bounds {
         if self.element.is_complex() { Scalar::C64(value) } else { Scalar::F64(value.re) }
     }
 
-    fn evaluate(
-        &self,
-        expression: &Expression,
-        assignment: &Assignment,
-        point: &mut Point,
-        load: &Load<'_>,
-    ) -> Result<Bounded, String> {
-        let mut value = |operand: &Expression| self.evaluate(operand, assignment, point, load);
+    fn evaluate(&self, expression: &Expression, point: &mut Point<'_>) -> BoundedResult {
+        let mut value = |operand: &Expression| self.evaluate(operand, point);
         Ok(match expression {
             Expression::Literal(Literal::Typed(scalar), _) => Bounded::exact(complex(*scalar)),
             Expression::Literal(Literal::Integer(number), _) => Bounded::exact(*number as f64),
             Expression::Literal(Literal::Real(number), _) => Bounded::exact(*number),
-            Expression::Index(variable) => Bounded::exact(index(variable, point) as f64),
-            Expression::Access(access) => Bounded::exact(complex(loaded(access, point, load))),
+            Expression::Index(variable) => Bounded::exact(point.index(variable) as f64),
+            Expression::Access(access) => Bounded::exact(complex(point.load(access))),
             Expression::Test(test, access) => {
                 let element = value(&Expression::Access(access.clone()))?;
                 let is_fill = is_fill(self.scalar(element.value), self.scalar(complex(access.tensor.fill())));
@@ -359,25 +353,17 @@ impl Bounds {
                 }
             }
             Expression::Reduce(reduction, variable, operand) => {
-                point.push((variable.clone(), 0));
+                let extent = point.extent(variable);
                 let next = |number: i64| {
-                    if let Some(last) = point.last_mut() {
-                        last.1 = number;
-                    }
-                    self.evaluate(operand, assignment, point, load)
+                    point.set_index(variable, number);
+                    self.evaluate(operand, point)
                 };
-                let total = self.reduction(*reduction, (0..assignment.extents()[variable]).map(next))?;
-                point.pop();
-                total
+                self.reduction(*reduction, (0..extent).map(next))?
             }
         })
     }
 
-    fn reduction(
-        &self,
-        reduction: Reduction,
-        mut terms: impl Iterator<Item = Result<Bounded, String>>,
-    ) -> Result<Bounded, String> {
+    fn reduction(&self, reduction: Reduction, mut terms: impl Iterator<Item = BoundedResult>) -> BoundedResult {
         if reduction == Reduction::Sum {
             return Ok(self.total(terms.collect::<Result<Vec<_>, _>>()?));
         }
