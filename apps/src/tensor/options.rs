@@ -363,11 +363,10 @@ impl Options {
         let made: Vec<&str> = self.generate.iter().map(|(name, _)| name.as_str()).collect();
         let mut read = self.input.iter().map(|(name, _)| name.as_str());
         let placed: Vec<&str> = self.place.iter().map(|(name, _)| name.as_str()).collect();
-        if let Some(name) = twice(&types) {
-            return Err(Error::Usage(format!("--type says twice what {name} is")));
-        }
-        if let Some(name) = twice(&made) {
-            return Err(Error::Usage(format!("--generate says twice what {name} is")));
+        for (option, names) in [("--type", &types), ("--generate", &made)] {
+            if let Some(name) = twice(names) {
+                return Err(Error::Usage(format!("{option} says twice what {name} is")));
+            }
         }
         if let Some(name) = read.find(|name| made.contains(name)) {
             return Err(Error::Usage(format!(

@@ -43,7 +43,7 @@ impl Source {
     }
 
     /// The tensor that statements call `variable`. Entries at the same place are added as doubles, or in the type of
-    /// the file, if that is of arrays.
+    /// the file, if that is of arrays. Zeros are left out where the file is read whole.
     ///
     /// # Errors
     /// [`Error::Input`] if the file has to be read whole, and can't be.
@@ -56,7 +56,7 @@ impl Source {
             _ => ElementType::F64,
         };
         let own = TensorVariable::new(variable.name(), element, variable.dimensions());
-        Ok(self.opened.readable(&own.stored(variable.format().clone()))?)
+        Ok(self.opened.readable(&own.stored(variable.format().clone()), false)?)
     }
 }
 

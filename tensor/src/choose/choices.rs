@@ -80,9 +80,9 @@ impl Chosen {
 pub struct Choices(Vec<Chosen>);
 
 impl Choices {
-    /// Takes for each statement the schedule that is given, by its number from 1, or the algorithm that is wished for, or
-    /// else the one that is expected to take the least time. Of several statements, the algorithm and the grid are for
-    /// those that they fit.
+    /// Takes for each statement the schedule that is given, by its number from 1, or the algorithm that is wished for,
+    /// or else the one that is expected to take the least time. Of several statements, the algorithm and the grid are
+    /// for those that they fit.
     ///
     /// # Errors
     ///

@@ -19,6 +19,14 @@
 //! assert_eq!(product.len(), 100);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! | in reading order | |
+//! | --- | --- |
+//! | here | statements by their text |
+//! | `planned`, `tensors` | statements as tasks, and the tensors that they use and make |
+//! | `division`, [`Loops`] | loops of statements on tensors in levels, divided among processors |
+//! | [`Blocks`] | schedules by blocks of index variables |
+//! | [`Sources`] | tensors that are given, read or made; `rehearsed`: the bytes that moving them takes |
 
 mod blocks;
 mod division;

@@ -104,74 +104,72 @@ impl Sources<'_> {
     ///
     /// [`DistributedError`] if a file can't be read, or a tensor not be made, converted or placed.
     pub fn gathered<'s>(&'s self, cx: &'s Context, statements: &'s Statements, forgets: bool) -> Pending<'s, Gathered> {
-        Box::pin(self.gather(cx, statements, forgets))
-    }
-
-    async fn gather(&self, cx: &Context, statements: &Statements, forgets: bool) -> Result<Gathered, DistributedError> {
-        let mut all = Tensors::new(Vec::new(), forgets);
-        let (mut counts, mut read) = (BTreeMap::new(), BTreeMap::new());
-        let mut variables = statements.operands();
-        // What is added to a dense result goes into what it has.
-        for result in statements.results().filter(|result| self.has(result.name())) {
-            if !variables.iter().any(|variable| variable.name() == result.name()) {
-                variables.push(result.clone());
+        Box::pin(async move {
+            let mut all = Tensors::new(Vec::new(), forgets);
+            let (mut counts, mut read) = (BTreeMap::new(), BTreeMap::new());
+            let mut variables = statements.operands();
+            // What is added to a dense result goes into what it has.
+            for result in statements.results().filter(|result| self.has(result.name())) {
+                if !variables.iter().any(|variable| variable.name() == result.name()) {
+                    variables.push(result.clone());
+                }
             }
-        }
-        for variable in &variables {
-            let is_there = all.has(variable.name());
-            let mut add = |tensor: Tensor| {
-                counts.insert(variable.name().to_owned(), (tensor.count(), tensor.variable().format().clone()));
-                all.add(tensor);
-            };
-            match (self.files.get(variable.name()), self.made.get(variable.name())) {
-                (Some(file), _) if !is_there => {
-                    let (mut tensor, bytes) = file.read(cx, variable).await?;
-                    // What is assigned to is where results go.
-                    if statements.assign(variable.name()) && tensor.variable().format() != variable.format() {
-                        let converted = tensor.converted(cx, variable).await?;
-                        tensor.destroy(cx)?;
-                        tensor = converted;
-                    }
-                    add(tensor);
-                    read.insert(variable.name().to_owned(), bytes);
-                }
-                (None, Some(Made::Generated(generator, seed))) if !is_there => {
-                    add(Tensor::generated(cx, variable, generator, *seed).await?);
-                }
-                (None, Some(Made::Random(seed))) if !is_there => {
-                    let tensor = Tensor::new(cx, variable)?;
-                    if !self.renews {
-                        let pieces = tensor.slabs(MADE_AT_ONCE * cx.nodes());
-                        tensor.fill_randomly(cx, &pieces, RandomElements::new(*seed, variable))?;
-                    }
+            for variable in &variables {
+                let is_there = all.has(variable.name());
+                let mut add = |tensor: Tensor| {
+                    counts.insert(variable.name().to_owned(), (tensor.count(), tensor.variable().format().clone()));
                     all.add(tensor);
+                };
+                match (self.files.get(variable.name()), self.made.get(variable.name())) {
+                    (Some(file), _) if !is_there => {
+                        let (mut tensor, bytes) = file.read(cx, variable).await?;
+                        // What is assigned to is where results go.
+                        if statements.assign(variable.name()) && tensor.variable().format() != variable.format() {
+                            let converted = tensor.converted(cx, variable).await?;
+                            tensor.destroy(cx)?;
+                            tensor = converted;
+                        }
+                        add(tensor);
+                        read.insert(variable.name().to_owned(), bytes);
+                    }
+                    (None, Some(Made::Generated(generator, seed))) if !is_there => {
+                        add(Tensor::generated(cx, variable, generator, *seed).await?);
+                    }
+                    (None, Some(Made::Random(seed))) if !is_there => {
+                        let tensor = Tensor::new(cx, variable)?;
+                        if !self.renews {
+                            let pieces = tensor.slabs(MADE_AT_ONCE * cx.nodes());
+                            tensor.fill_randomly(cx, &pieces, RandomElements::new(*seed, variable))?;
+                        }
+                        all.add(tensor);
+                    }
+                    (Some(_), _) | (None, Some(_)) => {}
+                    (None, None) => self.add_given(cx, &mut all, variable)?,
                 }
-                (Some(_), _) | (None, Some(_)) => {}
-                (None, None) => self.add_given(cx, &mut all, variable)?,
             }
-        }
-        for result in statements.results().filter(|result| result.format().is_dense()) {
-            if !all.has(result.name()) {
-                self.add_given(cx, &mut all, result)?;
+            for result in statements.results().filter(|result| result.format().is_dense()) {
+                if !all.has(result.name()) {
+                    self.add_given(cx, &mut all, result)?;
+                }
             }
-        }
-        let operands = statements.operands();
-        for variable in operands.iter().filter(|variable| !statements.assign(variable.name())) {
-            all.convert(cx, variable).await?;
-        }
-        // What was loaded in a format in which nothing uses it.
-        let is_used =
-            |tensor: &Tensor| statements.assign(tensor.variable().name()) || operands.contains(tensor.variable());
-        all.retain(cx, is_used)?;
-        if !self.renews {
-            self.place(cx, &all).await?;
-        }
-        let is_kept = |name: &str| match self.renews {
-            true => self.files.contains_key(name),
-            false => self.has(name),
-        };
-        all.keep(cx, |name| statements.assign(name) && is_kept(name)).await?;
-        Ok(Gathered { tensors: all, counts, read })
+            let operands = statements.operands();
+            for variable in operands.iter().filter(|variable| !statements.assign(variable.name())) {
+                all.convert(cx, variable).await?;
+            }
+            // What was loaded in a format in which nothing uses it.
+            let is_used =
+                |tensor: &Tensor| statements.assign(tensor.variable().name()) || operands.contains(tensor.variable());
+            all.retain(cx, is_used)?;
+            if !self.renews {
+                self.place(cx, &all).await?;
+            }
+            let is_kept = |name: &str| match self.renews {
+                true => self.files.contains_key(name),
+                false => self.has(name),
+            };
+            all.keep(cx, |name| statements.assign(name) && is_kept(name)).await?;
+            Ok(Gathered { tensors: all, counts, read })
+        })
     }
 
     /// Gives dense tensors the elements that they are given, before a run; and makes those of random elements anew and

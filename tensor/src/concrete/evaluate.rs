@@ -9,7 +9,7 @@ use super::node::Node;
 use super::statement::Statement;
 use crate::element::Scalar;
 use crate::notation::{
-    Access, DenseArray, DivisionByZero, EvaluateError, Expression, IndexVariable, Values, evaluate_expression,
+    Access, DenseArray, DivisionByZero, EvaluateError, Expression, IndexVariable, Values, cast, evaluate_expression,
     is_among, reduce,
 };
 
@@ -23,8 +23,7 @@ pub fn evaluate(statement: &Statement, operands: &BTreeMap<String, DenseArray>) 
     let result = statement.result();
     let mut arrays = operands.clone();
     if !arrays.contains_key(result.name()) || statement.initial().is_some() {
-        let zeros = DenseArray::zeros(result.element(), result.dimensions());
-        let initial = statement.initial().unwrap_or_else(|| zero(&zeros));
+        let initial = statement.initial().unwrap_or_else(|| cast(Scalar::I64(0), result.element()));
         let array = DenseArray::from_fn(result.element(), result.dimensions(), |_| initial);
         arrays.insert(result.name().to_owned(), array);
     }
@@ -36,10 +35,6 @@ pub fn evaluate(statement: &Statement, operands: &BTreeMap<String, DenseArray>) 
     let mut machine = Machine { statement, arrays, loops: BTreeMap::new() };
     machine.run(statement.body())?;
     machine.arrays.remove(result.name()).ok_or_else(|| EvaluateError::Missing(result.name().to_owned()))
-}
-
-fn zero(array: &DenseArray) -> Scalar {
-    DenseArray::zeros(array.element(), &[]).values()[0]
 }
 
 struct Machine<'a> {

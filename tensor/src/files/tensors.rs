@@ -100,7 +100,7 @@ impl TensorFile {
         format.check_rank(dimensions.len()).map_err(|error| unfit(error.to_string()))?;
         let variable = TensorVariable::new(name, element, dimensions).stored(format);
         let variable = opened.fill().map_or_else(|| variable.clone(), |fill| variable.filled(fill));
-        opened.readable(&variable)
+        opened.readable(&variable, true)
     }
 
     /// The message of an error without the name of the file.
@@ -134,21 +134,19 @@ enum Source {
 
 impl Opened {
     /// The file as the tensor that statements call `variable`. Unless tasks [can read it in
-    /// parts](FileInParts::fits), it is read here; what is zero in a file that has all elements is then left out of a
-    /// tensor in levels.
+    /// parts](FileInParts::fits), it is read here, with the zeros that it has or without.
     ///
     /// # Errors
     ///
     /// [`FileError`] if the file can't be read, or does not fit the variable.
-    pub fn readable(self, variable: &TensorVariable) -> Result<Readable, FileError> {
+    pub fn readable(self, variable: &TensorVariable, with_zeros: bool) -> Result<Readable, FileError> {
         let (name, variable) = (self.name().display().to_string(), variable.clone());
         if let Some(parts) = self.parts().filter(|parts| parts.fits([variable.format()].into_iter())) {
             return Ok(Readable { name, variable, source: Source::Parts(parts.clone()) });
         }
-        let (format, has_all) = (variable.format(), !self.is_list());
         let entries = self.read(variable.element())?.entries;
-        let entries = if has_all && !format.is_dense() { entries.without_zeros() } else { entries };
-        let packed = entries.pack(format, variable.dimensions(), variable.fill(), Duplicates::Sum);
+        let entries = if with_zeros { entries } else { entries.without_zeros() };
+        let packed = entries.pack(variable.format(), variable.dimensions(), variable.fill(), Duplicates::Sum);
         let (tensor, _) = packed.map_err(|error| FileError::Unfit(error.to_string()))?;
         Ok(Readable { name, variable, source: Source::Whole(tensor) })
     }

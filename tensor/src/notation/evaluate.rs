@@ -96,14 +96,10 @@ pub fn evaluate(assignment: &Assignment, operands: &BTreeMap<String, DenseArray>
         let value = value.map(|term| term.value);
         value.unwrap_or_else(|error| {
             failure = Some(error);
-            assignment_zero(assignment)
+            arithmetic::cast(Scalar::I64(0), assignment.element())
         })
     });
     failure.map_or(Ok(result), |error| Err(error.into()))
-}
-
-fn assignment_zero(assignment: &Assignment) -> Scalar {
-    DenseArray::zeros(assignment.element(), &[]).values()[0]
 }
 
 /// The values of the index variables of an assignment, and of the elements that are read there.

@@ -11,7 +11,7 @@
 //! Infinities and NaNs have no error: they follow from exact operands by the rules of IEEE 754, whatever the order, or
 //! else nothing is known of the value. Nothing is known either of what may overflow, or is divided by what may be zero.
 
-use super::compared::{Load, complex};
+use super::defined::{Load, complex};
 use crate::element::{Complex, ElementType, Scalar};
 use crate::notation::{
     Assignment, BinaryOperator, DivisionByZero, Expression, Intrinsic, Literal, Point, Reduction, Test, Values, binary,

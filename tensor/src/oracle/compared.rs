@@ -6,12 +6,10 @@
 use maniple::Context;
 
 use super::bounded::Bounds;
-use crate::element::{Complex, ElementType, Scalar};
+use super::defined::{Load, complex, defined};
+use crate::element::{Complex, Scalar};
 use crate::generate::random::Random;
-use crate::notation::{Assignment, DivisionByZero, Point, TensorVariable, Value, cast, evaluate_expression, reduce};
-
-/// The element of any tensor of a program at some coordinates.
-pub type Load<'a> = dyn Fn(&TensorVariable, &[i64]) -> Scalar + Sync + 'a;
+use crate::notation::{Assignment, DivisionByZero, TensorVariable};
 
 /// The elements of tensors before statements ran, and after.
 #[derive(Clone, Copy)]
@@ -27,7 +25,7 @@ pub struct Elements<'a> {
 pub struct Comparison {
     /// The elements that were compared.
     pub count: usize,
-    /// The largest [deviation]: at most 1 is right.
+    /// The largest deviation: at most 1 is right.
     pub deviation: f64,
     /// Whether elements must be equal.
     pub is_exact: bool,
@@ -57,8 +55,8 @@ fn chosen(assignment: &Assignment, seed: u64) -> Vec<i64> {
     numbers
 }
 
-/// The distance of an element from its definition: 0 if it is equal, up to 1 if rounding explains the difference, infinite
-/// for integers that differ.
+/// The distance of an element from its definition: 0 if it is equal, up to 1 if rounding explains the difference,
+/// infinite for integers that differ.
 ///
 /// # Errors
 ///
@@ -87,16 +85,6 @@ fn deviation(assignment: &Assignment, number: i64, found: Scalar, load: &Load<'_
     };
     let distance = Complex::new(distance(found.re, expected.value.re), distance(found.im, expected.value.im)).norm();
     Ok(distance / (2.0 * expected.error))
-}
-
-/// The element of the result at these coordinates.
-fn defined(assignment: &Assignment, coordinates: &[i64], load: &Load<'_>) -> Value {
-    // Dense tensors have all elements, so that no divisor is checked.
-    let value = evaluate_expression(assignment.right(), &mut Point::new(assignment, coordinates, load, &[]))?;
-    Ok(match assignment.accumulation() {
-        Some(operator) => reduce(operator, load(&assignment.left().tensor, coordinates), value),
-        None => value,
-    })
 }
 
 /// Compares results with their definitions: all elements, or some, of which each node of the job looks at its share.
@@ -155,19 +143,11 @@ fn coordinates(tensor: &TensorVariable, number: i64) -> Vec<i64> {
     coordinates
 }
 
-/// A number of any type.
-pub(super) fn complex(scalar: Scalar) -> Complex<f64> {
-    match cast(scalar, ElementType::C64) {
-        Scalar::C64(value) => value,
-        // Nothing else comes of that cast.
-        _ => Complex::new(f64::NAN, f64::NAN),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::notation::{IndexVariable, parse_with_extents};
+    use crate::element::ElementType;
+    use crate::notation::{IndexVariable, cast, parse_with_extents};
 
     fn assignment(text: &str, element: ElementType) -> Assignment {
         let extents: Vec<_> = [("i", 4), ("k", 100)].map(|(name, extent)| (IndexVariable::new(name), extent)).into();

@@ -12,10 +12,11 @@
 //! | `map` | tensors |
 //! | `function` | functions of index variables |
 //! | `verified` | results of kernels, compared with the oracle |
-//! | `compared`, `bounded` | elements of dense tensors, one by one, by the definition and what rounding does |
+//! | `compared`, `bounded`, `defined` | elements of dense tensors, one by one, by the definition and what rounding does |
 
 mod bounded;
 mod compared;
+mod defined;
 mod error;
 mod function;
 mod map;
@@ -23,7 +24,8 @@ mod verified;
 
 use std::collections::BTreeMap;
 
-pub use compared::{Comparison, Elements, Load, compare};
+pub use compared::{Comparison, Elements, compare};
+pub use defined::Load;
 pub use error::OracleError;
 pub use map::SparseMap;
 pub use verified::{VerifyError, verify};

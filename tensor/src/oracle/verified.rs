@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{OracleError, SparseMap, compared::complex, run};
+use super::defined::complex;
+use super::{OracleError, SparseMap, run};
 use crate::element::{ElementType, Scalar};
 use crate::notation::{Assignment, TensorVariable};
 use crate::storage::DynamicTensor;

@@ -214,8 +214,8 @@ impl Program {
         read(element, |element| Self::sketch(text, element, &variables))
     }
 
-    /// The same as [`parse_with_extents`](Self::parse_with_extents), of all index variables, and of another type if this
-    /// one cannot be that of all tensors.
+    /// The same as [`parse_with_extents`](Self::parse_with_extents), of all index variables, and of another type if
+    /// this one cannot be that of all tensors.
     ///
     /// # Errors
     ///

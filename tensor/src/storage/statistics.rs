@@ -57,7 +57,7 @@ impl Statistics {
     }
 }
 
-/// Those formats that fit.
+/// The formats that fit.
 fn fitting<const N: usize>(formats: [(bool, String, &'static str); N]) -> Vec<(String, &'static str)> {
     formats.into_iter().filter(|(fits, ..)| *fits).map(|(_, name, reason)| (name, reason)).collect()
 }
