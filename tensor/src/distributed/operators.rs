@@ -13,22 +13,21 @@ macro_rules! operator {
         $(#[$doc])*
         pub(super) struct $name;
 
-        $(operator!($name [$($ty),*] || $identity, |$a, $b| $combined);)*
+        $(operator!($name [$($ty),*] $identity, $a, $b, $combined);)*
     };
-    ($name:ident [$($ty:ty),*] $identity:expr, $combined:expr) => {
+    ($name:ident [$($ty:ty),*] $identity:expr, $a:ident, $b:ident, $combined:expr) => {
         $(impl ReductionOperator<$ty> for $name {
             type Rhs = $ty;
 
             const APPLIES_AS_IT_FOLDS: bool = true;
 
             fn identity() -> $ty {
-                let identity: fn() -> $ty = $identity;
-                identity()
+                $identity
             }
 
             fn apply(value: &mut $ty, contribution: $ty) {
-                let combined: fn($ty, $ty) -> $ty = $combined;
-                *value = combined(*value, contribution);
+                let ($a, $b) = (*value, contribution);
+                *value = $combined;
             }
 
             fn fold(into: &mut $ty, contribution: $ty) {
