@@ -38,6 +38,26 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// The files of Rust in a folder and those below, but for tests.
+///
+/// # Panics
+/// If a folder can't be read.
+#[must_use]
+pub fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder of sources").map(|entry| entry.expect("an entry")) {
+        let path = entry.path();
+        if path.file_stem().is_some_and(|stem| stem == "tests") {
+            continue;
+        }
+        match path.is_dir() {
+            true => found.extend(sources(&path)),
+            false => found.extend(path.extension().is_some_and(|ending| ending == "rs").then_some(path)),
+        }
+    }
+    found
+}
+
 fn text(file: &Path) -> String {
     fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }

@@ -76,6 +76,7 @@ mod tensor_threads;
 mod tensor_traffic;
 mod tensors;
 mod tensors_cut_once;
+mod threads;
 mod tuple_parameters;
 mod weak_scaling;
 mod writers_in_turn;

@@ -3,29 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use maniple_tests::imports::{CRATES, root, without_tests};
+use maniple_tests::imports::{CRATES, root, sources, without_tests};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// The crates in which some are left, and how many at most: less when some have gone, never more.
 const LEFT: &[(&str, usize)] = &[("tensor", 154), ("apps", 41)];
-
-/// The sources of a folder, but for tests.
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
-        let path = entry.path();
-        if path.file_stem().is_some_and(|stem| stem == "tests") {
-            continue;
-        }
-        match entry.file_type().unwrap().is_dir() {
-            true => found.extend(sources(&path)),
-            false => found.extend(path.extension().is_some_and(|ending| ending == "rs").then_some(path)),
-        }
-    }
-    found
-}
 
 fn is_punct(token: Option<&TokenTree>, wanted: char) -> bool {
     matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == wanted)
