@@ -1,4 +1,5 @@
-//! The part of a task without regions that knows its types: arguments, then the body's future, then the value, all in one place.
+//! The part of a task without regions that knows its types: arguments, then the body's future, then the value, all in
+//! one place.
 
 use std::any::Any;
 use std::mem::ManuallyDrop;
