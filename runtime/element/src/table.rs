@@ -5,7 +5,7 @@ use std::fmt;
 use bytemuck::{AnyBitPattern, CheckedBitPattern, NoUninit, Zeroable, bytes_of, cast, cast_vec};
 use num_complex::Complex;
 
-/// What is common to types of elements of one kind.
+/// The kind of a type, which types with the same operations have in common.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Truth,

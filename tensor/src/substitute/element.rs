@@ -24,8 +24,8 @@ pub(super) trait Multiply: Number {
     );
 }
 
-/// A real element, whose matrices `gemm` multiplies. It does so with matrices of complex elements, too, but its code for
-/// them is larger than all of the rest.
+/// A real element, whose matrices `gemm` multiplies. It does so with matrices of complex elements, too, but its code
+/// for them is larger than all of the rest.
 pub(super) trait Real: Element {
     const MINUS_ONE: Self;
 }
