@@ -543,6 +543,7 @@ fn numbers_that_do_not_fit_a_dense_tensor_are_told_of_on_all_nodes() {
         Err(DistributedError::File { reason, is_input: true, .. }) => Ok(reason),
         other => panic!("{other:?}"),
     }) {
-        assert_eq!(told.unwrap(), "it has integers of 2^63 or more, which do not fit int64");
+        let expected = "element [1] is 9223372036854775808, which is no i64: read it as elements of another type";
+        assert_eq!(told.unwrap(), expected);
     }
 }
