@@ -71,7 +71,11 @@ macro_rules! integer {
 }
 
 macro_rules! elements {
-    ($d:tt $($variant:ident: $rust:ty, $carrier:ty, $from_carriers:expr, $kind:ident, $name:literal, $numpy:literal, $help:literal;)*) => {
+    (
+        $d:tt
+        $($variant:ident: $rust:ty, $carrier:ty, $from_carriers:expr, $kind:ident,
+            $name:literal, $numpy:literal, $help:literal;)*
+    ) => {
         /// The type of the elements of an array, a file or a tensor.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum ElementType {
@@ -158,7 +162,7 @@ macro_rules! elements {
 
             /// The integer that this element is; none of fractions and of complex numbers.
             #[must_use]
-            #[allow(unused_variables)]
+            #[allow(unused_variables)] // no complex number is looked at
             pub fn as_integer(self) -> Option<i128> {
                 match self {
                     $(Self::$variant(number) => integer!($kind number),)*
@@ -169,7 +173,7 @@ macro_rules! elements {
         /// The Rust types, by their element types.
         #[doc(hidden)]
         pub mod rust {
-            #[allow(unused_imports)]
+            #[allow(unused_imports)] // of primitive types
             use super::*;
 
             $(pub type $variant = $rust;)*

@@ -36,7 +36,7 @@ pub struct Header {
     pub start: u64,
 }
 
-/// A type of elements that are read as those of a [`ElementType`].
+/// A type of elements that are read as those of an [`ElementType`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Other {
     /// Floats of 16 bits, which are read as [`ElementType::F32`].
