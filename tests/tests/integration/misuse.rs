@@ -1,5 +1,7 @@
 //! Errors of wrong uses of the interface: each names task, region and field, and nothing else is disturbed.
 
+use std::sync::{Arc, Mutex, mpsc};
+
 use maniple::mapper::{
     DefaultMapper, InstanceChoice, Mapper, MappingContext, ReadyOperation, RequirementMapping, Slice, TaskInfo,
     TaskMapping,
@@ -11,6 +13,12 @@ use maniple::{Machine, MemoryId, ProcessorId, ProcessorKind, machine::MemoryKind
 struct Cell {
     value: i64,
     weight: f64,
+}
+
+/// Keeps the only worker until the gate is open: all that is launched meanwhile is mapped before any of it runs.
+#[task(leaf)]
+fn hold(gate: Arc<Mutex<mpsc::Receiver<()>>>) {
+    gate.lock().unwrap().recv().expect("somebody opens the gate");
 }
 
 #[task(leaf)]
@@ -342,8 +350,11 @@ fn memory_that_runs_out_is_an_error_that_says_where_and_how_much() {
 
 #[test]
 fn pieces_that_fit_one_at_a_time_run_one_at_a_time() {
-    let runtime = Runtime::builder().machine(small_machine()).mapper(DefaultMapper::piecewise()).build().unwrap();
+    let mapper = DefaultMapper::piecewise();
+    let runtime = Runtime::builder().machine(small_machine()).mapper(mapper).workers(1).build().unwrap();
     let sum = runtime.run(async |cx| {
+        let (open, gate) = mpsc::channel();
+        let held = cx.launch(hold(Arc::new(Mutex::new(gate))));
         // Each region fits, but not two of them: the instances of one must go before those of the next come.
         let mut sums = Vec::new();
         for _ in 0..5 {
@@ -352,6 +363,8 @@ fn pieces_that_fit_one_at_a_time_run_one_at_a_time() {
             sums.push(cx.launch(read(&cells)));
             cx.destroy_region(cells.logical())?;
         }
+        open.send(()).expect("the worker waits for it");
+        held.await?;
         let mut total = 0;
         for sum in sums {
             total += sum.await?;

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use maniple_region::{FieldMask, LogicalRegion, OperatorId, ShapeTable};
+use maniple_region::{FieldMask, LogicalRegion, OperatorId, Shape, ShapeTable};
 use smallvec::SmallVec;
 
 use super::access::{Access, Mode, Place, Places};
@@ -18,7 +18,7 @@ use super::cover::Cover;
 use super::effects::Effects;
 use super::events::Preconditions;
 use super::group::Touched;
-use super::instance::{Held, Instance};
+use super::instance::{Held, Instance, Part};
 use super::preparation::Preparation;
 use super::set::{EquivalenceSet, Order, PendingReduction, View};
 use super::set_index::SetId;
@@ -279,12 +279,17 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
     ) -> bool {
         let (mut forgot, pruning) = (false, self.effects.pruning());
         for (id, cover) in touched {
-            let set = self.state.group_mut(group).set_mut(*id);
+            let group = self.state.group_mut(group);
+            let fields = group.fields.clone();
+            let set = group.set_mut(*id);
             match set.find_view(instance) {
                 Some(view) => set.add_reader(view, event, cover.clone(), pruning),
                 // Another requirement of the task had reductions applied elsewhere, at points that this one does not
                 // see.
-                None => instance.leave_behind([event]),
+                None => {
+                    let part = |points: &Shape| Part { fields, points: points.clone() };
+                    instance.leave_behind([(event, cover.shape(&set.shape).map(part))]);
+                }
             }
             if set.views.len() >= MANY_COPIES && set.views.len().is_power_of_two() {
                 forgot |= set.forget_copies(&|copy| !copy.is_kept(), self.shapes, self.effects.events());
@@ -351,17 +356,27 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
     /// The position of a set's view of an instance. If the set does not know the instance yet, whatever used it before
     /// counts as a reader of all points.
     pub(super) fn view(&mut self, group: usize, id: SetId, instance: &Arc<I>) -> usize {
-        let pruning = self.effects.pruning();
-        let set = self.state.group_mut(group).set_mut(id);
-        if let Some(view) = set.find_view(instance) {
+        let (pruning, keeps_apart) = (self.effects.pruning(), self.effects.keeps_apart());
+        let group = self.state.group_mut(group);
+        if let Some(view) = group.set(id).find_view(instance) {
             return view;
         }
-        let mut view = View::new(Held::new(instance));
-        for event in instance.leftovers() {
+        let whole = Part { fields: group.fields.clone(), points: group.set(id).shape.clone() };
+        let mut view = View::new(Held::new(instance), whole);
+        if keeps_apart {
+            for (event, part) in instance.leftovers_by_part() {
+                let cover = part.map_or(Cover::Everything, |part| view.whole.cover_of(&part, self.shapes));
+                if !cover.is_nothing() {
+                    view.readers.push(event, cover, pruning);
+                }
+            }
+        } else {
             // What comes next may use the instance for some of the points only: later uses of the others must follow
             // too.
-            view.readers.push(event, Cover::Everything, pruning);
+            let all = |event| _ = view.readers.push(event, Cover::Everything, pruning);
+            instance.leftovers().into_iter().for_each(all);
         }
+        let set = group.set_mut(id);
         set.views.push(view);
         set.views.len() - 1
     }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::analysis::Analysis;
 use super::cover::Cover;
 use super::effects::{Effect, Effects, Movement, Source};
-use super::events::Preconditions;
+use super::events::{Events, Preconditions};
 use super::instance::Instance;
 use super::set::{Fill, View};
 use super::set_index::SetId;
@@ -64,12 +64,27 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
     }
 
     /// Has movements carried out and notes the result: one effect for all that have source and destination in common,
-    /// and whose values come from the same operations, so that the failure of one of those invalidates nothing else.
+    /// and whose values come from the same operations, so that the failure of one of those invalidates nothing else. If
+    /// operations are to be kept apart, each point is moved together with those alone that come after the same ones.
     pub(super) fn carry_out(&mut self, movements: &[Movement<I>]) {
+        let mut apart = Vec::new();
+        let movements = match self.effects.keeps_apart() {
+            true => {
+                movements.iter().for_each(|movement| self.split(movement, &mut apart));
+                &apart
+            }
+            false => movements,
+        };
         let mut groups: SmallVec<[SmallVec<[&Movement<I>; 2]>; 2]> = SmallVec::new();
         let mut known = FxHashMap::default();
         for movement in movements {
-            let key = (movement.route(), self.makers(movement).shared());
+            let mut after = Preconditions::default();
+            if self.effects.keeps_apart() {
+                self.gather_movement(movement, &mut after);
+                let has_ended = |event| self.effects.pruning().is_some_and(|events| events.has_ended(event));
+                after.follows.retain(|event| !has_ended(*event));
+            }
+            let key = (movement.route(), self.makers(movement).shared(), after.follows);
             let group = *known.entry(key).or_insert(groups.len());
             if group == groups.len() {
                 groups.push(SmallVec::new());
@@ -82,6 +97,32 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
             let event = self.effects.carry_out(Effect::Move(&group), &after);
             group.iter().for_each(|movement| self.commit_movement(movement, event));
         }
+    }
+
+    /// Adds a movement in parts, so that all points of each come after the same operations.
+    fn split(&mut self, movement: &Movement<I>, parts: &mut Vec<Movement<I>>) {
+        let &Movement { group, set: id, ref cover, ref fields, ref source, ref destination, .. } = movement;
+        let to = self.view(group, id, destination);
+        let set = self.set(group, id);
+        let from = movement.from().and_then(|source| set.find_view(source)).map(|from| &set.views[from].writers);
+        let View { writers, readers, .. } = &set.views[to];
+        let uses = from.into_iter().flatten().chain(writers).chain(readers);
+        let (whole, shapes) = (&set.shape, self.shapes);
+        let mut covers = vec![cover.clone()];
+        for (_, used) in uses {
+            for index in 0..covers.len() {
+                let outside = covers[index].minus(used, whole, shapes);
+                if !outside.is_nothing() && outside != covers[index] {
+                    covers[index] = covers[index].and(used, whole, shapes);
+                    covers.push(outside);
+                }
+            }
+        }
+        parts.extend(covers.into_iter().filter_map(|cover| {
+            let points = cover.shape(whole)?.clone();
+            let (fields, source, destination) = (fields.clone(), source.clone(), Arc::clone(destination));
+            Some(Movement { group, set: id, cover, fields, points, source, destination })
+        }));
     }
 
     /// Returns the operations that made the values that a movement takes.

@@ -22,6 +22,9 @@ pub trait Effects<I: Instance> {
     fn pruning(&self) -> Option<&Self::Events>;
     /// Whether the effects have been carried out before, by a replay, and the state only catches up.
     fn is_catching_up(&self) -> bool;
+    /// Whether an operation may not be made to wait for others that it has nothing to do with, although they use the
+    /// same instances: those that come later in the program may be waiting for it. It costs more effects.
+    fn keeps_apart(&self) -> bool;
     /// Ranks the instances that values could be copied from: their indices, best first; those left out come last. With
     /// each come those of the fields wanted of which it holds all values that are wanted.
     fn rank(&mut self, sources: &[(Arc<I>, FieldMask)], destination: &I) -> Vec<usize>;
@@ -49,6 +52,15 @@ pub enum Source<I: Instance> {
     Instance(Arc<I>),
     /// One value that is stored nowhere.
     Fill(Fill<I::Value, I::Event>),
+}
+
+impl<I: Instance> Clone for Source<I> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Instance(instance) => Self::Instance(Arc::clone(instance)),
+            Self::Fill(fill) => Self::Fill(fill.clone()),
+        }
+    }
 }
 
 /// Current values of part of an equivalence set, to be put into an instance.

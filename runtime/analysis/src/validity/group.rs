@@ -179,15 +179,20 @@ impl<I: Instance> FieldGroup<I> {
 
     /// The same history for only some of the fields. What was looked up is not copied, as it may be much: each group
     /// looks up what its own fields are used for.
-    pub(super) fn narrowed(&self, fields: FieldMask) -> Self {
-        let Self { sets, index, by_shape, changes, .. } = self;
-        let (sets, index, by_shape) = (sets.clone(), index.clone(), by_shape.clone());
-        Self { fields, sets, index, by_shape, lookups: FxHashMap::default(), changes: *changes }
+    pub(super) fn narrowed(&self, fields: &FieldMask) -> Self {
+        let Self { fields: all, sets, index, by_shape, changes, .. } = self;
+        let (fields_of_all, sets, index, by_shape) = (all.clone(), sets.clone(), index.clone(), by_shape.clone());
+        let lookups = FxHashMap::default();
+        let mut other = Self { fields: fields_of_all, sets, index, by_shape, lookups, changes: *changes };
+        other.narrow(fields);
+        other
     }
 
     /// Leaves only some of the fields to the group.
-    pub(super) fn narrow(&mut self, fields: FieldMask) {
-        self.fields = fields;
+    pub(super) fn narrow(&mut self, fields: &FieldMask) {
+        let views = self.sets_mut().flat_map(|set| &mut set.views);
+        views.for_each(|view| view.whole.fields.clone_from(fields));
+        self.fields.clone_from(fields);
         self.changes += 1;
     }
 

@@ -5,10 +5,30 @@ use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use maniple_region::{FieldMask, Shape};
+use maniple_region::{FieldMask, Shape, ShapeTable};
 use smallvec::SmallVec;
 
+use super::cover::Cover;
 use super::events::Event;
+
+/// Some fields at some points.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The fields.
+    pub fields: FieldMask,
+    /// The points.
+    pub points: Shape,
+}
+
+impl Part {
+    /// The points of this part at which another one has fields in common with it.
+    pub(super) fn cover_of(&self, other: &Self, shapes: &ShapeTable) -> Cover {
+        match self.fields.overlaps(&other.fields) {
+            true => Cover::of(&other.points, &self.points, shapes),
+            false => Cover::Nothing,
+        }
+    }
+}
 
 /// Memory that can hold values of some fields, or contributions to them.
 ///
@@ -44,12 +64,15 @@ pub trait Instance: Debug {
     fn is_kept(&self) -> bool {
         false
     }
-    /// Keeps uses that must end before the memory is used for something else.
-    fn leave_behind(&self, uses: impl IntoIterator<Item = Self::Event>);
+    /// Keeps uses that must end before the memory is used for something else, each with the part used: all of it, if
+    /// none is named.
+    fn leave_behind(&self, uses: impl IntoIterator<Item = (Self::Event, Option<Part>)>);
     /// The same for a use that comes after all that [`leftovers`](Self::leftovers) has told of: it stands for them.
     fn leave_behind_instead(&self, event: Self::Event);
     /// The uses left behind.
     fn leftovers(&self) -> SmallVec<[Self::Event; 2]>;
+    /// The same, each with the part used.
+    fn leftovers_by_part(&self) -> SmallVec<[(Self::Event, Option<Part>); 2]>;
 }
 
 /// Instances that together hold an access's fields, each with the fields that it is for.

@@ -33,7 +33,7 @@ pub use analysis::Analysis;
 pub use cover::Cover;
 pub use effects::{Application, Effect, Effects, Movement, Source};
 pub use events::{Event, Events, Preconditions};
-pub use instance::{Held, Instance, Instances};
+pub use instance::{Held, Instance, Instances, Part};
 pub use preparation::{Beginning, Preparation};
 pub use set::{EquivalenceSet, Fill, Forgotten, Order, PendingReduction, Role, View};
 pub use state::State;

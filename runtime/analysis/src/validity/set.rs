@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use super::cover::Cover;
 use super::events::Events;
-use super::instance::{Held, Instance};
+use super::instance::{Held, Instance, Part};
 use super::uses::Uses;
 
 /// The place of an operation in program order: of its launch, then of its point.
@@ -69,6 +69,8 @@ pub enum Role {
 #[derive(Debug)]
 pub struct View<I: Instance> {
     pub(super) instance: Held<I>,
+    /// The fields and points that the uses are about: those of the set.
+    pub(super) whole: Part,
     /// The part of the set of which it has current values (but for pending reductions).
     pub(super) valid: Cover,
     pub(super) writers: Uses<I::Event>,
@@ -344,6 +346,7 @@ impl<I: Instance> EquivalenceSet<I> {
         // Others, and others of the same instance where sets were united, leave their uses behind.
         self.views.truncate(1);
         let view = &mut self.views[0];
+        view.whole.points.clone_from(&self.shape);
         view.valid = Cover::Everything;
         view.writers.restart(event);
         view.readers.clear();
@@ -403,7 +406,8 @@ impl<I: Instance> PendingReduction<I> {
         self.writers = SmallVec::from_iter([event]);
     }
 
-    fn with_cover(&self, cover: Cover) -> Self {
+    /// The same for other points.
+    pub(super) fn with_cover(&self, cover: Cover) -> Self {
         let Self { operator, buffer, writers, contributors, order, .. } = self;
         let (buffer, writers) = (buffer.clone(), writers.clone());
         Self { operator: *operator, buffer, cover, writers, contributors: *contributors, order: *order }
@@ -419,7 +423,7 @@ impl<I: Instance> Drop for PendingReduction<I> {
     fn drop(&mut self) {
         // The operation that takes the buffer next comes after the last task that folded into it, or after what applied
         // that.
-        self.buffer.leave_behind(self.writers.iter().copied());
+        self.buffer.leave_behind(self.writers.iter().map(|&writer| (writer, None)));
     }
 }
 
@@ -433,8 +437,9 @@ impl<I: Instance> Clone for EquivalenceSet<I> {
 
 impl<I: Instance> Clone for View<I> {
     fn clone(&self) -> Self {
-        let Self { instance, valid, writers, readers } = self;
-        Self { instance: instance.clone(), valid: valid.clone(), writers: writers.clone(), readers: readers.clone() }
+        let Self { instance, whole, valid, writers, readers } = self;
+        let (instance, whole, valid) = (instance.clone(), whole.clone(), valid.clone());
+        Self { instance, whole, valid, writers: writers.clone(), readers: readers.clone() }
     }
 }
 
@@ -455,8 +460,8 @@ impl<I: Instance> View<I> {
         &self.valid
     }
 
-    pub(super) fn new(instance: Held<I>) -> Self {
-        Self { instance, valid: Cover::Nothing, writers: Uses::default(), readers: Uses::default() }
+    pub(super) fn new(instance: Held<I>, whole: Part) -> Self {
+        Self { instance, whole, valid: Cover::Nothing, writers: Uses::default(), readers: Uses::default() }
     }
 
     fn uses(&self) -> impl Iterator<Item = I::Event> {
@@ -466,6 +471,7 @@ impl<I: Instance> View<I> {
     fn within(&self, part: &Shape, shapes: &ShapeTable) -> Option<Self> {
         let view = Self {
             instance: self.instance.clone(),
+            whole: Part { fields: self.whole.fields.clone(), points: part.clone() },
             valid: self.valid.within(part, shapes),
             writers: self.writers.within(part, shapes),
             readers: self.readers.within(part, shapes),
@@ -480,6 +486,10 @@ impl<I: Instance> Drop for View<I> {
         if self.writers.is_empty() && self.readers.is_empty() {
             return;
         }
-        self.instance.leave_behind(self.uses());
+        let Part { fields, points } = &self.whole;
+        let part = |points: &Shape| Part { fields: fields.clone(), points: points.clone() };
+        let uses = self.writers.into_iter().chain(&self.readers);
+        let with_part = |(event, cover): &(I::Event, Cover)| Some((*event, Some(part(cover.shape(points)?))));
+        self.instance.leave_behind(uses.filter_map(with_part));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use maniple_region::FieldMask;
+use maniple_region::{FieldMask, Shape, ShapeTable};
 use smallvec::SmallVec;
 
 use super::analysis::{Analysis, view_of};
@@ -66,7 +66,11 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
         // What used the instance before, unknown to the set, is among the view's readers now.
         self.view(group, id, into);
         let fields = self.state.group(group).fields.intersection(fields);
-        for (cover, together) in by_cover(pending) {
+        let groups = match self.effects.keeps_apart() {
+            true => by_point(&pending, &self.set(group, id).shape, self.shapes),
+            false => by_cover(pending),
+        };
+        for (cover, together) in groups {
             after.follow(self.apply_together(group, id, &cover, together, into, &fields));
         }
         self.set_mut(group, id).keep_only(into);
@@ -158,4 +162,39 @@ fn by_cover<I: Instance>(pending: Vec<PendingReduction<I>>) -> Vec<(Cover, Vec<P
     let mut all: Vec<_> = groups.into_iter().flat_map(|(_, together)| together).collect();
     all.sort_by_key(|reduction| reduction.order);
     vec![(Cover::Everything, all)]
+}
+
+/// Reductions in groups of points that are about the same points of `whole`, so that each point has only its own. There
+/// may be as many groups as points.
+fn by_point<I: Instance>(
+    pending: &[PendingReduction<I>],
+    whole: &Shape,
+    shapes: &ShapeTable,
+) -> Vec<(Cover, Vec<PendingReduction<I>>)> {
+    let mut groups: Vec<(Cover, Vec<PendingReduction<I>>)> = Vec::new();
+    let of = |cover: &Cover, together: &[PendingReduction<I>]| {
+        let together = together.iter().map(|reduction| reduction.with_cover(cover.clone()));
+        (cover.clone(), together.collect::<Vec<_>>())
+    };
+    for reduction in pending {
+        let mut rest = reduction.cover.clone();
+        for index in 0..groups.len() {
+            let (known, common) = (&groups[index].0, groups[index].0.and(&rest, whole, shapes));
+            if common.is_nothing() {
+                continue;
+            }
+            let outside = known.minus(&common, whole, shapes);
+            if !outside.is_nothing() {
+                let apart = of(&outside, &groups[index].1);
+                groups.push(apart);
+                groups[index] = of(&common, &groups[index].1);
+            }
+            groups[index].1.push(reduction.with_cover(common.clone()));
+            rest = rest.minus(&common, whole, shapes);
+        }
+        if !rest.is_nothing() {
+            groups.push(of(&rest, std::slice::from_ref(reduction)));
+        }
+    }
+    groups
 }

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::cover::Cover;
 use super::events::Events;
 use super::group::FieldGroup;
-use super::instance::{Held, Instance, Instances};
+use super::instance::{Held, Instance, Instances, Part};
 use super::set::{EquivalenceSet, Fill, Forgotten, View};
 
 /// The known state of the data of a region that its holder may use: of a region that a task created, or of one that a
@@ -61,7 +61,8 @@ impl<I: Instance> State<I> {
         sink: Option<Instances<I>>,
     ) -> Self {
         let group = |(fields, instance): &(FieldMask, Arc<I>)| {
-            let mut view = View::new(Held::new(instance));
+            let whole = Part { fields: fields.clone(), points: root.space().shape().clone() };
+            let mut view = View::new(Held::new(instance), whole);
             view.valid = valid.clone();
             ready.into_iter().for_each(|ready| view.writers.add(ready, Cover::Everything));
             let mut set = EquivalenceSet::new(root.space().shape().clone(), None);
@@ -115,8 +116,8 @@ impl<I: Instance> State<I> {
             unseen = unseen.difference(&common);
             let rest = self.groups[index].fields.difference(fields);
             if !rest.is_empty() {
-                let other = self.groups[index].narrowed(rest);
-                self.groups[index].narrow(common);
+                let other = self.groups[index].narrowed(&rest);
+                self.groups[index].narrow(&common);
                 self.groups.push(other);
             }
             found.push(index);

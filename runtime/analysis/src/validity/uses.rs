@@ -134,6 +134,15 @@ impl<E: Event> Uses<E> {
     }
 }
 
+impl<'a, E> IntoIterator for &'a Uses<E> {
+    type Item = &'a (E, Cover);
+    type IntoIter = std::slice::Iter<'a, (E, Cover)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
 /// The makers of some values: if they fail, the values are invalidated.
 pub(super) enum Makers<E> {
     /// All of them together.

@@ -96,7 +96,7 @@ impl InlineOperation {
             regions: Regions::Asked(slice::from_ref(&self.info)),
             order: (operation.sequence, 0),
             place: operation.place(0),
-            may_wait: self.context.may_wait_for_memory(),
+            may_wait: self.context.may_wait_for_any(),
             reduces_twice: &[false],
             issuing: Issuing::Live,
             copy_priority: 0,

@@ -369,9 +369,10 @@ impl ContextState {
         self.has_waiters.load(Ordering::Relaxed)
     }
 
-    /// Whether operations may get memory that is still to be freed: the operation that frees it must not wait for them.
+    /// Whether operations may be made to wait for others that they have nothing to do with, such as those that free
+    /// their memory: none of these waits for them.
     #[inline]
-    pub(crate) fn may_wait_for_memory(&self) -> bool {
+    pub(crate) fn may_wait_for_any(&self) -> bool {
         self.depth == 0 && !self.has_waiters()
     }
 

@@ -341,7 +341,7 @@ impl TaskState {
             regions,
             order: (self.sequence, index as u64),
             place: operation.place(index as u64),
-            may_wait: self.context.may_wait_for_memory(),
+            may_wait: self.context.may_wait_for_any(),
             reduces_twice: &self.site.sharing.reduces_twice,
             issuing,
             copy_priority: 0,

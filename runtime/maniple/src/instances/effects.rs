@@ -39,6 +39,7 @@ pub(crate) struct Machine<'a> {
     pub(crate) issuer: Option<Place>,
     /// Of the transfers, among all.
     pub(crate) priority: i32,
+    pub(crate) keeps_apart: bool,
 }
 
 impl Effects<PhysicalInstance> for Machine<'_> {
@@ -55,6 +56,10 @@ impl Effects<PhysicalInstance> for Machine<'_> {
 
     fn is_catching_up(&self) -> bool {
         matches!(self.issuing, Issuing::Again(_))
+    }
+
+    fn keeps_apart(&self) -> bool {
+        self.keeps_apart
     }
 
     fn rank(&mut self, sources: &[(Arc<PhysicalInstance>, FieldMask)], destination: &PhysicalInstance) -> Vec<usize> {

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use maniple_analysis::validity;
+use maniple_analysis::validity::{self, Part};
 use maniple_mapper::{InstanceId, InstanceInfo, Keep};
 use maniple_realm::instance::{Claim, Instance, InstanceKind};
 use maniple_realm::layout::{Arrangement, LayoutConstraint, has_room};
@@ -14,7 +14,7 @@ use maniple_realm::memory::OutOfMemory;
 use maniple_realm::transfer::{self, Transfer};
 use maniple_realm::{After, Class, Event, EventStatus, Realm, Spawn};
 use maniple_region::{FieldMask, LogicalRegion, NodeId, OperatorId, Shape};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::recordings::Recordings;
@@ -94,7 +94,7 @@ pub(crate) enum Backing {
 
 #[derive(Default)]
 struct Leftovers {
-    events: Vec<Event>,
+    uses: Vec<(Event, Option<Part>)>,
     /// Ended uses are dropped when the list is this long.
     sweep_at: usize,
 }
@@ -355,15 +355,50 @@ impl PhysicalInstance {
         self.storage.layout().bytes() as u64
     }
 
-    fn add_to(&self, leftovers: &mut Leftovers, events: impl IntoIterator<Item = Event>) {
-        leftovers.events.extend(events);
+    fn add_to(&self, leftovers: &mut Leftovers, uses: impl IntoIterator<Item = (Event, Option<Part>)>) {
+        leftovers.uses.extend(uses);
         let is_recorded = self.recorder.is_some() || self.recordings.are_under_way();
-        if leftovers.events.len() > leftovers.sweep_at {
+        if leftovers.uses.len() > leftovers.sweep_at {
             // What is left behind is taken up by every set that uses the instance next, and left behind by each of them
             // again.
             let mut seen = FxHashSet::default();
-            leftovers.events.retain(|&event| (is_recorded || !self.realm.has_triggered(event)) && seen.insert(event));
-            leftovers.sweep_at = 32.max(2 * leftovers.events.len());
+            leftovers.uses.retain(|(event, part)| {
+                let key = part.as_ref().map(|part| (part.points.id(), part.fields.clone()));
+                (is_recorded || !self.realm.has_triggered(*event)) && seen.insert((*event, key))
+            });
+            leftovers.sweep_at = 32.max(2 * leftovers.uses.len());
+        }
+    }
+
+    /// Forgets uses left behind that have ended, and makes many of the same part one, so that a program that runs far
+    /// ahead gathers no long lists. Not while a record is kept: that is to know each of them.
+    fn thin(&self, leftovers: &mut Leftovers, key: impl Fn(&Option<Part>) -> Option<(u64, FieldMask)>) {
+        const FEW: usize = 3;
+        if self.recordings.are_under_way() {
+            return;
+        }
+        if self.recorder.is_none() {
+            leftovers.uses.retain(|&(event, _)| !self.realm.has_triggered(event));
+        }
+        if leftovers.uses.len() <= FEW {
+            return;
+        }
+        let mut alike = FxHashMap::<_, (_, Vec<Event>)>::default();
+        for (event, part) in leftovers.uses.drain(..) {
+            let key = key(&part);
+            let part = part.filter(|_| key.is_some());
+            alike.entry(key).or_insert_with(|| (part, Vec::new())).1.push(event);
+        }
+        leftovers.uses.extend(alike.into_values().map(|(part, events)| match events[..] {
+            [only] => (only, part),
+            _ => (self.merged(After::follows(&events)), part),
+        }));
+    }
+
+    fn merged(&self, all: After<'_>) -> Event {
+        match &self.recorder {
+            None => self.realm.merge(all),
+            Some(recorder) => recorder.merged(&self.realm, all),
         }
     }
 
@@ -446,40 +481,29 @@ impl validity::Instance for PhysicalInstance {
         self.rank() > 0
     }
 
-    fn leave_behind(&self, events: impl IntoIterator<Item = Event>) {
-        self.add_to(&mut self.leftovers.lock(), events);
+    fn leave_behind(&self, uses: impl IntoIterator<Item = (Event, Option<Part>)>) {
+        self.add_to(&mut self.leftovers.lock(), uses);
     }
 
     fn leave_behind_instead(&self, event: Event) {
         let mut leftovers = self.leftovers.lock();
         if !self.recordings.are_under_way() {
-            leftovers.events.clear();
+            leftovers.uses.clear();
         }
-        self.add_to(&mut leftovers, [event]);
+        self.add_to(&mut leftovers, [(event, None)]);
     }
 
-    /// The uses left behind that have not ended, as few events, so that a program that runs far ahead gathers no long
-    /// lists. While a record is kept, also those that have ended.
+    /// The uses left behind that have not ended, as few events. While a record is kept, also those that have ended.
     fn leftovers(&self) -> SmallVec<[Event; 2]> {
-        const FEW: usize = 3;
         let mut leftovers = self.leftovers.lock();
-        if self.recordings.are_under_way() {
-            // A trace is to know each of them.
-            return leftovers.events.iter().copied().collect();
-        }
-        if self.recorder.is_none() {
-            leftovers.events.retain(|&event| !self.realm.has_triggered(event));
-        }
-        if leftovers.events.len() > FEW {
-            let all = After::follows(&leftovers.events);
-            let merged = match &self.recorder {
-                None => self.realm.merge(all),
-                Some(recorder) => recorder.merged(&self.realm, all),
-            };
-            leftovers.events.clear();
-            leftovers.events.push(merged);
-        }
-        leftovers.events.iter().copied().collect()
+        self.thin(&mut leftovers, |_| None);
+        leftovers.uses.iter().map(|(event, _)| *event).collect()
+    }
+
+    fn leftovers_by_part(&self) -> SmallVec<[(Event, Option<Part>); 2]> {
+        let mut leftovers = self.leftovers.lock();
+        self.thin(&mut leftovers, |part| part.as_ref().map(|part| (part.points.id(), part.fields.clone())));
+        leftovers.uses.iter().cloned().collect()
     }
 }
 
@@ -497,7 +521,7 @@ impl Drop for PhysicalInstance {
         if self.lender.is_some() || self.is_detached() {
             return;
         }
-        let leftovers = std::mem::take(&mut self.leftovers.get_mut().events);
+        let leftovers: Vec<Event> = self.leftovers.get_mut().uses.drain(..).map(|(event, _)| event).collect();
         // SAFETY: no view refers to the instance any more, or it would not be dropped, and views hand their uses to the
         // leftovers. Those are copies that were issued before; tasks hold the instance until they have ended.
         let destroyed = unsafe { self.realm.destroy_instance(&self.storage, After::follows(&leftovers)) };

@@ -70,7 +70,7 @@ pub(crate) struct PointMapping<'a> {
     pub(crate) order: Order,
     /// The place of the operation in program order, while a record is kept.
     pub(crate) place: Option<RecordPlace>,
-    /// The operation may wait for memory that others will free.
+    /// The operation may wait for [any other](crate::context::ContextState::may_wait_for_any).
     pub(crate) may_wait: bool,
     /// For each requirement, whether another of the same launch may reduce to the same data.
     pub(crate) reduces_twice: &'a [bool],
@@ -278,7 +278,9 @@ impl PointMapping<'_> {
         };
         let (store, shapes) = (self.store, self.store.forest.shapes());
         let (issuing, issuer, priority) = (self.issuing, self.place, self.copy_priority);
-        let mut machine = Machine { store, rank: &mut rank, issuing, issuer, priority };
+        // A trace comes after all that was before it, and consists of leaves.
+        let keeps_apart = !self.may_wait && matches!(issuing, Issuing::Live);
+        let mut machine = Machine { store, rank: &mut rank, issuing, issuer, priority, keeps_apart };
         let mut first = 0;
         for selection in chosen {
             let (number, part) = selection.place;

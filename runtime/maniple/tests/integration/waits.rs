@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, mpsc};
 
+use maniple::mapper::{Columns, InstanceChoice, Mapper, MappingContext, RequirementMapping, Reuse, TaskInfo};
 use maniple::prelude::*;
+use maniple::{ProcessorId, RuntimeBuilder};
 
 #[derive(Fields)]
 struct Cell {
@@ -20,6 +22,11 @@ fn hold(gate: Arc<Mutex<mpsc::Receiver<()>>>) {
 #[task(leaf)]
 fn five() -> i64 {
     5
+}
+
+#[task(leaf)]
+fn same(value: i64) -> i64 {
+    value
 }
 
 #[task(leaf)]
@@ -68,9 +75,54 @@ fn add_other(
     cells.points().for_each(|point| cells.value.fold(point, cells.other[point]));
 }
 
+#[task(leaf)]
+fn read_other(#[reads(other)] cells: Piece<Cell>, more: i64) -> i64 {
+    more + cells.points().map(|point| cells.other[point]).sum::<i64>()
+}
+
+/// Reads what an earlier task need not have written.
+#[task]
+async fn read_after(cx: &Context, #[reads(value)] cells: Region<Cell>, earlier: Shared<i64>) -> Result<i64> {
+    let read = of(&earlier).await?;
+    cx.map_read(&cells, Cell::value).await?;
+    Ok(read)
+}
+
+#[task(leaf)]
+fn overwrite(#[discards(value)] cells: Piece<Cell>) {
+    cells.value.fill(2);
+}
+
+/// Keeps all fields in one instance, but for what is overwritten: that gets a new one.
+#[derive(Clone)]
+struct Together;
+
+impl Mapper for Together {
+    fn map_requirement(
+        &mut self,
+        task: &TaskInfo<'_>,
+        _: usize,
+        processor: ProcessorId,
+        _: usize,
+        context: &dyn MappingContext,
+    ) -> RequirementMapping {
+        let memory = context.machine().memories_visible_from(processor)[0].memory;
+        let reuse = if task.name == "overwrite" { Reuse::Never } else { Reuse::Any };
+        let choice = InstanceChoice { reuse, columns: Columns::All, ..InstanceChoice::in_memory(memory) };
+        RequirementMapping::Instance(vec![choice])
+    }
+}
+
 /// Runs a program on one worker, which is kept until all of it has been launched.
 fn run(program: impl AsyncFnOnce(&Context, &Region<Cell>, Box<dyn FnOnce()>) -> Result<()>) -> Vec<i64> {
-    let runtime = Runtime::builder().workers(1).build().unwrap();
+    run_on(Runtime::builder(), program)
+}
+
+fn run_on(
+    builder: RuntimeBuilder,
+    program: impl AsyncFnOnce(&Context, &Region<Cell>, Box<dyn FnOnce()>) -> Result<()>,
+) -> Vec<i64> {
+    let runtime = builder.workers(1).build().unwrap();
     let outcome = runtime.run(async |cx| {
         let cells = cx.region::<Cell>(4)?;
         cx.fill(&cells, Cell::value, 1)?;
@@ -108,4 +160,20 @@ fn a_leaf_that_contributes_in_place_and_follows_a_task_that_waits_does_not_come_
         last.await
     });
     assert_eq!(values, [1 + 5 + 7; 4]);
+}
+
+#[test]
+fn a_task_does_not_wait_for_those_that_used_other_fields_of_its_instance() {
+    let values = run_on(Runtime::builder().mapper(Together), async |cx, cells, open| {
+        // Mapped two rounds after the second one, and so after the last.
+        let late = cx.launch(same(&cx.launch(five())));
+        let first = cx.launch(read_other(cells, &late));
+        let second = cx.launch(read_after(cells, shared(&first)));
+        // The instance that the second one reads is not that of the current values any more.
+        let last = cx.launch(overwrite(cells));
+        open();
+        assert_eq!(second.await?, 5);
+        last.await
+    });
+    assert_eq!(values, [2; 4]);
 }

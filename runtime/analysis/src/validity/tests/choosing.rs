@@ -31,7 +31,10 @@ impl Program {
     /// A new instance, perhaps in memory that was used before.
     fn new_instance(&mut self, region: usize, fields: &FieldMask, operator: Option<Operator>) -> Arc<Memory> {
         let value = operator.map_or_else(|| self.random().next(), Operator::identity);
-        let found = self.free.iter().position(|(_, is_buffer, _)| *is_buffer == operator.is_some());
+        let apart = self.machine.keeps_apart;
+        let may_take = |uses: &[End]| !apart || uses.iter().all(|&end| self.machine.plan.borrow().has_ended(end));
+        let found =
+            (self.free.iter()).position(|(_, is_buffer, uses)| *is_buffer == operator.is_some() && may_take(uses));
         let (memory, ready) = match found {
             None => (self.machine.memory(value, operator.is_some()), End::default()),
             Some(found) => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use maniple_region::{FieldMask, Shape};
 use smallvec::SmallVec;
 
-use super::super::{Application, Effect, Effects, Events, Fill, Instance, Preconditions, Source};
+use super::super::{Application, Effect, Effects, Events, Fill, Instance, Part, Preconditions, Source};
 use super::plan::{Act, Action, End, FIELDS, Mask, Operator, Plan, Step};
 use super::random::Random;
 
@@ -26,7 +26,7 @@ pub(in super::super) struct Memory {
     pub(super) ready: End,
     pub(super) is_lent: bool,
     pub(super) holders: Cell<usize>,
-    pub(super) leftovers: RefCell<Vec<End>>,
+    pub(super) leftovers: RefCell<Vec<(End, Option<Part>)>>,
 }
 
 impl Instance for Memory {
@@ -66,19 +66,23 @@ impl Instance for Memory {
         self.holders.set(self.holders.get() - 1);
     }
 
-    fn leave_behind(&self, uses: impl IntoIterator<Item = End>) {
-        let mut leftovers = self.leftovers.borrow_mut();
-        leftovers.extend(uses);
-        leftovers.sort_unstable();
-        leftovers.dedup();
+    fn leave_behind(&self, uses: impl IntoIterator<Item = (End, Option<Part>)>) {
+        self.leftovers.borrow_mut().extend(uses);
     }
 
     fn leave_behind_instead(&self, event: End) {
-        *self.leftovers.borrow_mut() = vec![event];
+        *self.leftovers.borrow_mut() = vec![(event, None)];
     }
 
     fn leftovers(&self) -> SmallVec<[End; 2]> {
-        self.leftovers.borrow().iter().copied().collect()
+        let mut leftovers: SmallVec<[End; 2]> = self.leftovers.borrow().iter().map(|(end, _)| *end).collect();
+        leftovers.sort_unstable();
+        leftovers.dedup();
+        leftovers
+    }
+
+    fn leftovers_by_part(&self) -> SmallVec<[(End, Option<Part>); 2]> {
+        self.leftovers.borrow().iter().cloned().collect()
     }
 }
 
@@ -98,6 +102,8 @@ pub(super) struct Machine {
     pub(super) random: Random,
     /// Whether ended uses may be forgotten.
     prunes: bool,
+    /// Whether operations that have nothing to do with each other may not come to wait for each other.
+    pub(super) keeps_apart: bool,
     /// One step is carried out in so many times; none if this is zero.
     pace: u64,
     /// The points of current values in memories, and of contributions in buffers that have not been applied.
@@ -106,9 +112,9 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(seed: u64, prunes: bool, pace: u64) -> Self {
+    pub(super) fn new(seed: u64, prunes: bool, keeps_apart: bool, pace: u64) -> Self {
         let (plan, holds, are_buffers) = Default::default();
-        Self { plan, random: Random::new(seed), prunes, pace, holds, are_buffers }
+        Self { plan, random: Random::new(seed), prunes, keeps_apart, pace, holds, are_buffers }
     }
 
     /// A new memory with a value everywhere; contributions, if it is for a buffer.
@@ -201,6 +207,10 @@ impl Effects<Memory> for Teller<'_> {
 
     fn is_catching_up(&self) -> bool {
         false
+    }
+
+    fn keeps_apart(&self) -> bool {
+        self.0.keeps_apart
     }
 
     fn rank(&mut self, sources: &[(Arc<Memory>, FieldMask)], destination: &Memory) -> Vec<usize> {

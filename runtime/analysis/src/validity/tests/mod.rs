@@ -51,8 +51,12 @@ fn start() -> impl Strategy<Value = Start> {
     prop_oneof![2 => Just(Start::Fresh), 1 => Just(Start::Inherited), 1 => contributing]
 }
 
-fn check(commands: &[Command], (is_grid, start): (bool, Start), (seed, prunes, pace): (u64, bool, u64)) {
-    let mut program = Program::new(World::new(is_grid), Machine::new(seed, prunes, pace), start);
+fn check(
+    commands: &[Command],
+    (is_grid, start): (bool, Start),
+    (seed, prunes, keeps_apart, pace): (u64, bool, bool, u64),
+) {
+    let mut program = Program::new(World::new(is_grid), Machine::new(seed, prunes, keeps_apart, pace), start);
     commands.iter().for_each(|command| program.run(command));
     program.finish();
 }
@@ -62,7 +66,7 @@ proptest! {
     fn every_order_that_the_plan_allows_gives_the_values_of_program_order(
         commands in prop::collection::vec(command(false), 1..40),
         world in (any::<bool>(), start()),
-        machine in (any::<u64>(), any::<bool>(), 0..4_u64),
+        machine in (any::<u64>(), any::<bool>(), any::<bool>(), 0..4_u64),
     ) {
         check(&commands, world, machine);
     }
@@ -71,7 +75,7 @@ proptest! {
     fn an_operation_fails_exactly_if_values_that_it_needs_were_never_made(
         commands in prop::collection::vec(command(true), 1..40),
         world in (any::<bool>(), start()),
-        machine in (any::<u64>(), any::<bool>(), 0..4_u64),
+        machine in (any::<u64>(), any::<bool>(), any::<bool>(), 0..4_u64),
     ) {
         check(&commands, world, machine);
     }
@@ -89,5 +93,5 @@ fn what_an_operation_applies_is_not_what_it_is_about_to_add_to() {
         together(vec![Wanted { region: 81, fields: 0, kind: Kind::Read }, reduce(98, 47, Operator::Product)]),
         together(vec![reduce(66, 7, Operator::Sum), reduce(188, 0, Operator::Sum)]),
     ];
-    check(&commands, (false, Start::Fresh), (1181694773913182451, false, 0));
+    check(&commands, (false, Start::Fresh), (1181694773913182451, false, false, 0));
 }

@@ -32,7 +32,7 @@ impl Bits {
         self.0[number / 64] |= 1 << (number % 64);
     }
 
-    fn add_all(&mut self, others: &Self) {
+    pub(super) fn add_all(&mut self, others: &Self) {
         self.0.resize(self.0.len().max(others.0.len()), 0);
         self.0.iter_mut().zip(&others.0).for_each(|(word, other)| *word |= other);
     }
@@ -112,6 +112,12 @@ pub(super) struct Step {
     pub(super) fails: bool,
     /// The steps that had ended when it was added.
     pub(super) ended: Bits,
+}
+
+impl Step {
+    fn waits_for(&self) -> impl Iterator<Item = &End> {
+        self.needs.iter().chain(&self.follows).filter(|end| !self.ended.has(end.0))
+    }
 }
 
 /// All memories' values at some time, and which steps have ended, and failed.
@@ -219,6 +225,30 @@ impl Plan {
         for number in 1..=self.steps.len() {
             assert_eq!(run.failed.has(number), self.now.failed.has(number), "step {number}");
         }
+    }
+
+    /// The steps that each step waits for, from step 0 on: those that it was told to come after, unless they had ended
+    /// then, and what these wait for.
+    pub(super) fn waited_for(&self) -> Vec<Bits> {
+        let mut before = vec![Bits::default()];
+        for step in &self.steps {
+            let mut all = Bits::default();
+            for end in step.waits_for() {
+                all.add_all(&before[end.0]);
+                all.add(end.0);
+            }
+            before.push(all);
+        }
+        before
+    }
+
+    /// The steps by which one waits for another, if it does.
+    pub(super) fn way(&self, from: usize, to: usize) -> Option<Vec<(usize, &Step)>> {
+        let step = &self.steps[from.checked_sub(1)?];
+        let mut further = step.waits_for();
+        let mut way = if from == to { Vec::new() } else { further.find_map(|end| self.way(end.0, to))? };
+        way.push((from, step));
+        Some(way)
     }
 
     /// Any two steps of which one changes what the other uses come after each other.

@@ -9,7 +9,7 @@ use maniple_region::{FieldId, FieldMask, OperatorId};
 use super::super::{Access, Analysis, Instances, Mode, Place, Places, Preconditions, Preparation, State};
 use super::choosing::clear;
 use super::machine::{Machine, Memory, Teller, mask};
-use super::plan::{Act, Action, Column, End, FIELDS, Mask, Operator, POINTS, Step, each};
+use super::plan::{Act, Action, Bits, Column, End, FIELDS, Mask, Operator, POINTS, Step, each};
 use super::random::Random;
 use super::world::World;
 
@@ -125,6 +125,13 @@ pub(super) struct Program {
     order: u64,
     /// The ends of operations, and whether they must fail.
     outcomes: Vec<(End, bool)>,
+    past: Vec<Past>,
+}
+
+/// The uses of an operation, and its steps, the end last: none if it happens without a step.
+struct Past {
+    wanted: Vec<Wanted>,
+    steps: std::ops::Range<usize>,
 }
 
 pub(super) fn fields_of(bits: u8) -> FieldMask {
@@ -142,10 +149,11 @@ pub(super) fn operator_id(operator: Operator) -> OperatorId {
 impl Program {
     pub(super) fn new(world: World, machine: Machine, start: Start) -> Self {
         let state = State::fresh(world.root.clone());
-        let (instances, free, known, outcomes) = Default::default();
+        let (instances, free, known, outcomes, past) = Default::default();
         let (values, lost) = ([[0; POINTS]; FIELDS], [0; FIELDS]);
+        let (latest, order) = (0, 0);
         let mut program =
-            Self { world, machine, state, instances, free, latest: 0, known, values, lost, order: 0, outcomes };
+            Self { world, machine, state, instances, free, latest, known, values, lost, order, outcomes, past };
         match start {
             Start::Fresh => {}
             Start::Inherited => {
@@ -206,14 +214,17 @@ impl Program {
                 }
             }
             Command::Fill { .. } if self.state.sink().is_some() => {}
-            Command::Fill { region, fields } => {
-                let (region, fields, value) = (self.region(region), fields_of(fields), self.random().next());
+            Command::Fill { region, fields: bits } => {
+                let (region, fields, value) = (self.region(region), fields_of(bits), self.random().next());
                 self.state.fill(&self.world.regions[region], &fields, value);
+                self.note(vec![Wanted { region: region as u8, fields: bits, kind: Kind::Discard }], 0..0);
                 self.replace(region, &fields, Some(value));
             }
-            Command::Lose { region, fields } => {
-                let (region, fields) = (self.region(region), fields_of(fields));
+            Command::Lose { region, fields: bits } => {
+                let (region, fields) = (self.region(region), fields_of(bits));
                 let lost = self.machine.add(Step { fails: true, ..Step::default() });
+                let wanted = vec![Wanted { region: region as u8, fields: bits, kind: Kind::Discard }];
+                self.note(wanted, lost.0..lost.0 + 1);
                 self.state.lose(&self.world.regions[region], &fields, lost);
                 self.replace(region, &fields, None);
             }
@@ -337,6 +348,7 @@ impl Program {
         };
         let must_fail = fails || known.chosen.iter().any(is_lost);
         let parts: Vec<_> = known.chosen.iter().map(|chosen| self.uses(chosen)).collect();
+        let first = self.steps() + 1;
         let event = match known.style {
             Style::Each => {
                 let step = |(after, actions): (&Preconditions<End>, Vec<Action>)| {
@@ -360,6 +372,7 @@ impl Program {
                 self.machine.add(Step { needs, follows, actions, fails, ..Step::default() })
             }
         };
+        self.note(known.chosen.iter().map(|chosen| chosen.wanted).collect(), first..event.0 + 1);
         self.machine.advance();
         self.outcomes.push((event, must_fail));
         for chosen in &known.chosen {
@@ -453,6 +466,37 @@ impl Program {
         }
     }
 
+    fn note(&mut self, wanted: Vec<Wanted>, steps: std::ops::Range<usize>) {
+        self.past.push(Past { wanted, steps });
+    }
+
+    /// An operation comes after no other but those that it has to come after: where both use the same values and one
+    /// of them changes these, and what those come after for the same reason.
+    fn check_that_nothing_waits_in_vain(&self) {
+        let waited_for = self.machine.plan.borrow().waited_for();
+        let mut may = Vec::<Bits>::new();
+        for (number, Past { wanted, steps }) in self.past.iter().enumerate() {
+            let mut all = Bits::default();
+            for (earlier, past) in self.past[..number].iter().enumerate() {
+                let mut pairs = wanted.iter().flat_map(|&one| past.wanted.iter().map(move |&other| (one, other)));
+                if pairs
+                    .any(|(one, other)| self.share(one, other) && (one.kind, other.kind) != (Kind::Read, Kind::Read))
+                {
+                    all.add_all(&may[earlier]);
+                    all.add(earlier);
+                }
+            }
+            for (earlier, past) in self.past[..number].iter().enumerate().filter(|(_, past)| !past.steps.is_empty()) {
+                let end = past.steps.end - 1;
+                if let (Some(step), false) = (steps.clone().find(|&step| waited_for[step].has(end)), all.has(earlier)) {
+                    let plan = self.machine.plan.borrow();
+                    panic!("{wanted:?} waits for {:?} in vain: {:#?}", past.wanted, plan.way(step, end));
+                }
+            }
+            may.push(all);
+        }
+    }
+
     fn steps(&self) -> usize {
         self.machine.plan.borrow().len()
     }
@@ -463,6 +507,9 @@ impl Program {
             self.drain()
         } else {
             self.read_all()
+        }
+        if self.machine.keeps_apart {
+            self.check_that_nothing_waits_in_vain();
         }
         let random = self.machine.random.clone();
         let mut plan = self.machine.plan.borrow_mut();

@@ -179,7 +179,7 @@ impl Recording {
                 let data = states.of(state);
                 for instance in data.table.instances() {
                     if tape.marked_instances.insert(instance.id()) {
-                        instance.leave_behind([tape.marker(Slot::Instance(instance.id()), realm)]);
+                        instance.leave_behind([(tape.marker(Slot::Instance(instance.id()), realm), None)]);
                     }
                 }
                 data.validity.each_set(&region, fields, |fields, set| {
