@@ -81,7 +81,7 @@ impl Fetching {
         let (pieces, points) =
             (partition.partitioning().pieces(), AnyRect::from(Rect::<1>::from(0..self.order.points())));
         let of = |step: i64, block: &AnyRect| {
-            let colors = block.points().map(|point| self.fetch.color(&self.order, (step, point[0])));
+            let colors = block.points().map(|point| self.fetch.color(&self.order, step, point[0]));
             let colors: BTreeSet<i64> = colors.collect();
             colors.iter().map(|color| pieces[*color as usize].space().volume() * self.bytes).sum::<u64>()
         };
@@ -114,7 +114,7 @@ impl Fetching {
             ),
         };
         let (order, fetch) = (Arc::clone(&self.order), self.fetch.clone());
-        let projection = || by_color(self.order.points(), move |point| fetch.color(&order, (step, point)));
+        let projection = || by_color(self.order.points(), move |point| fetch.color(&order, step, point));
         let target = match &self.pieces {
             Given::Piece(partition) => Target::Partition(partition.clone(), projection()),
             Given::All(region) => region.clone().into(),
