@@ -28,7 +28,7 @@ use crate::kernel::Serial;
 use crate::level::{Array, Per, Stored};
 use crate::loops::Reduction;
 use crate::notation::TensorVariable;
-use crate::storage::{Duplicates, DynamicTensor, EntryList, SparseTensor, StorageError, pack, pack_block};
+use crate::storage::{Duplicates, DynamicTensor, EntryList, Packer, SparseTensor, StorageError, pack};
 use crate::with_element;
 
 /// From the first to before the last, for each block.
@@ -164,8 +164,11 @@ pub(super) struct Block<'a> {
 impl Block<'_> {
     /// The block in levels.
     fn packed<T: Element>(&self, coordinates: Vec<Vec<i64>>, values: Vec<T>) -> Result<SparseTensor<T>, StorageError> {
-        let stored = (self.variable.format(), self.variable.dimensions(), fill(self.variable));
-        pack_block(&Serial, stored, EntryList::of(coordinates, values), (self.rows.0..self.rows.1, self.least))
+        let (format, dimensions) = (self.variable.format(), self.variable.dimensions());
+        let rows = Some(self.rows.0..self.rows.1);
+        let packer = Packer { team: &Serial, format, dimensions, rows, least: self.least };
+        let packed = packer.pack(fill(self.variable), EntryList::of(coordinates, values), Duplicates::Sum);
+        packed.map(|packed| packed.tensor)
     }
 
     /// The block in levels, of entries of which the elements are there as bytes.
