@@ -45,7 +45,7 @@ pub(super) enum Numbers<'a> {
 const MANY: usize = 1 << 14;
 
 impl<'a, T: Element> Data<'a, T> {
-    pub(super) fn new(tensor: Cow<'a, SparseTensor<T>>, (format, dimensions): (&'a Format, &'a [i64])) -> Self {
+    pub(super) fn new(tensor: Cow<'a, SparseTensor<T>>, format: &'a Format, dimensions: &'a [i64]) -> Self {
         Self { tensor, format, dimensions }
     }
 }
