@@ -70,7 +70,14 @@ impl LevelKind for Compressed {
     }
 
     #[allow(clippy::unnecessary_cast)] // coordinates of one of the four widths are `i64` already
-    fn visit_within(&self, level: &LevelData, parent: usize, _: i64, positions: Range<usize>, visit: &mut dyn FnMut(i64, usize)) {
+    fn visit_within(
+        &self,
+        level: &LevelData,
+        parent: usize,
+        _: i64,
+        positions: Range<usize>,
+        visit: &mut dyn FnMut(i64, usize),
+    ) {
         let segment = segment(level, parent);
         let positions = segment.start.max(positions.start)..segment.end.min(positions.end);
         with_numbers!(level.component("crd"), crd => positions.for_each(|position| visit(crd[position] as i64, position)));

@@ -43,7 +43,14 @@ impl LevelKind for Dense {
         level.bounds.clone().zip(first..).for_each(|(coordinate, position)| visit(coordinate, position));
     }
 
-    fn visit_within(&self, level: &LevelData, parent: usize, _: i64, positions: Range<usize>, visit: &mut dyn FnMut(i64, usize)) {
+    fn visit_within(
+        &self,
+        level: &LevelData,
+        parent: usize,
+        _: i64,
+        positions: Range<usize>,
+        visit: &mut dyn FnMut(i64, usize),
+    ) {
         let first = parent * level.extent();
         for position in positions.start.max(first)..positions.end.min(first + level.extent()) {
             visit(level.bounds.start + (position - first) as i64, position);

@@ -221,7 +221,7 @@ impl<T: Element> Target<'_, T> {
             let places = split(crd, totals.iter().copied()).into_iter().zip(split(&mut values, totals.iter().map(|total| total * area)));
             each(self.team, parts.into_iter().zip(places).collect(), |scratch, (rows, (crd, values))| {
                 let (mut crd, mut blocks, mut block) = (crd.iter_mut(), values.chunks_exact_mut(area), None);
-                self.for_each_block(rows,height, width, scratch, |met| match met {
+                self.for_each_block(rows, height, width, scratch, |met| match met {
                     Met::Block { column, .. } => {
                         crd.by_ref().take(1).for_each(|crd| *crd = column as _);
                         block = blocks.next();

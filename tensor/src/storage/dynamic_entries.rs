@@ -94,7 +94,7 @@ impl DynamicEntries {
         with_element!(self.element, S => {
             let (coordinates, values) = self.typed::<S>().into_parts();
             let mut values = values.into_iter().map(Element::to_scalar);
-            with_elements(element, coordinates,&mut values, change)
+            with_elements(element, coordinates, &mut values, change)
         })
     }
 
