@@ -11,7 +11,7 @@ use maniple::{Context, FieldValue, Privilege};
 use maniple_files::tcs::load::Pieces;
 use maniple_files::tcs::store::{Target, Writer};
 use maniple_files::tcs::{Header, Kind, Level, Part, Summed, Width};
-use maniple_files::{Number, Order, npy};
+use maniple_files::{Order, npy};
 
 use super::arrays::{Array, Arrays, Outcome, Writers};
 
@@ -21,7 +21,7 @@ use crate::distributed::modes::is_in_region;
 use crate::distributed::pending::Pending;
 use crate::distributed::rows::blocks_for;
 use crate::distributed::tensor::Tensor;
-use crate::element::{Element, ElementType, Scalar};
+use crate::element::{ElementType, Scalar};
 use crate::format;
 use crate::notation::cast;
 use crate::with_element;
@@ -213,13 +213,11 @@ fn write_piece(
     let file = Moved { file: &file, by };
     let mut sums = Vec::new();
     for array in arrays {
-        let start = start(array.part);
+        let writer = Writer::new(&file, header, array.part, start(array.part));
         let written = match array.part {
-            Part::Values => {
-                with_element!(array.element, T => write_elements::<T>(call, &file, header, array, start)?)
-            }
-            _ if array.element == ElementType::I32 => write_part::<i32>(call, &file, header, array, start)?,
-            _ => write_part::<i64>(call, &file, header, array, start)?,
+            Part::Values => with_element!(array.element, T => write_array(call, array, writer, Writer::values::<T>)?),
+            _ if array.element == ElementType::I32 => write_array(call, array, writer, write_numbers::<i32>)?,
+            _ => write_array(call, array, writer, write_numbers::<i64>)?,
         };
         match written {
             Ok(sum) => sums.push((sum.checksum, sum.bytes)),
@@ -229,35 +227,22 @@ fn write_piece(
     Ok(file.file.sync_data().map(|()| sums).map_err(|error| error.to_string()))
 }
 
-fn write_part<N: Element + FieldValue + Into<i64>>(
+/// Writes a piece of an array, which a task is given, row after row.
+fn write_array<'t, T: FieldValue>(
     call: &LeafCall<'_>,
-    file: &Moved<'_>,
-    header: &Header,
     array: &Array,
-    start: u64,
+    mut writer: Writer<'t>,
+    write: impl Fn(&mut Writer<'t>, &[T]) -> io::Result<()>,
 ) -> maniple::Result<io::Result<Summed>> {
-    let (mut writer, mut written) = (Writer::new(file, header, array.part, start), Ok(()));
-    call.read_rows(array.requirement, array.field, &mut |_, row: &[N]| {
+    let mut written = Ok(());
+    call.read_rows(array.requirement, array.field, &mut |_, row: &[T]| {
         if written.is_ok() {
-            let numbers = row.iter().map(|&number| Into::<i64>::into(number) as u64);
-            written = numbers.into_iter().try_for_each(|number| writer.number(number));
+            written = write(&mut writer, row);
         }
     })?;
     Ok(written.and_then(|()| writer.finish()))
 }
 
-fn write_elements<T: Element + FieldValue + Number>(
-    call: &LeafCall<'_>,
-    file: &Moved<'_>,
-    header: &Header,
-    array: &Array,
-    start: u64,
-) -> maniple::Result<io::Result<Summed>> {
-    let (mut writer, mut written) = (Writer::new(file, header, array.part, start), Ok(()));
-    call.read_rows(array.requirement, array.field, &mut |_, row: &[T]| {
-        if written.is_ok() {
-            written = writer.values(row);
-        }
-    })?;
-    Ok(written.and_then(|()| writer.finish()))
+fn write_numbers<N: Copy + Into<i64>>(writer: &mut Writer<'_>, row: &[N]) -> io::Result<()> {
+    row.iter().try_for_each(|&number| writer.number(number.into() as u64))
 }
