@@ -420,9 +420,10 @@ impl<'a> Computation<'a> {
             check_divisor(divisor.name(), given(operands, divisor.name())?)?;
         }
         let mut data = BTreeMap::new();
-        for tensor in self.loops.statement.operands() {
-            let operand = self.operand(operands, tensor)?;
-            data.insert(tensor.name().to_owned(), Data::new(operand, tensor.format(), tensor.dimensions()));
+        for operand in self.loops.statement.operands() {
+            let (format, dimensions) = (operand.format(), operand.dimensions());
+            let tensor = self.operand(operands, operand)?;
+            data.insert(operand.name().to_owned(), Data { tensor, format, dimensions });
         }
         Ok(Run { loops: &self.loops, data, kernels, team })
     }
