@@ -14,8 +14,10 @@
 use std::sync::Arc;
 
 use bytemuck::AnyBitPattern;
-use maniple::task::{Codec, LeafCall, TaskDefinition};
+use maniple::task::{LeafCall, TaskDefinition};
 use maniple::{Context, FieldId, FieldMask, FutureMap, Privilege, Requirement, Target, TaskLauncher};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::computation::{Preparation, find};
 use super::divisors::checking;
@@ -209,7 +211,7 @@ impl<'a> Assembly<'a> {
     fn counting_rows(&self, kernel: Kernel, counts: FieldId) -> Arc<TaskDefinition> {
         let leaf = self.leaf(kernel);
         let first = self.launching.fetches.len();
-        self.task("count", Codec::of::<i64>(), move |call| {
+        self.task("count", move |call| {
             let mut counts = call.write::<i64, 1>(first, counts)?;
             let Some(rows) = only(counts.space().rects()) else { return Ok(0_i64) };
             let mut counts = counts.span_mut(rows);
@@ -229,7 +231,7 @@ impl<'a> Assembly<'a> {
         let (leaf, color) = (self.leaf(kernel), self.color());
         let first = self.launching.fetches.len();
         let required = move |place, (field, element)| Required { requirement: first + place, field, element };
-        self.task("assemble", Codec::of::<i64>(), move |call| {
+        self.task("assemble", move |call| {
             let counts = call.read::<i64, 1>(first, counts.0)?;
             let Some(rows) = only(counts.space().rects()) else { return Ok(0_i64) };
             let start = starts[color(call)?];
@@ -288,13 +290,12 @@ impl<'a> Assembly<'a> {
         Blocks { points: self.launching.order.points(), of_point, ..self.blocks.clone() }
     }
 
-    pub(super) fn task<R: Send + Sync + 'static>(
+    pub(super) fn task<R: Serialize + DeserializeOwned + Send + Sync + 'static>(
         &self,
         what: &str,
-        codec: Codec,
         run: impl Fn(&LeafCall<'_>) -> maniple::Result<R> + Send + Sync + 'static,
     ) -> Arc<TaskDefinition> {
-        task(what, self.launching.plan.statement.result(), codec, run)
+        task(what, self.launching.plan.statement.result(), run)
     }
 
     /// Launches a task at each step, with what operands points are given then, and what follows from the blocks of

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use maniple::space::Rect;
-use maniple::task::{Codec, TaskDefinition};
+use maniple::task::TaskDefinition;
 use maniple::{Privilege, Requirement, Target};
 
 use super::assemble::Assembly;
@@ -70,7 +70,7 @@ impl Assembly<'_> {
     /// The task that counts what a point computes.
     fn counting(&self, kernel: Kernel, blocks: Intervals) -> Arc<TaskDefinition> {
         let (leaf, color) = (self.leaf(kernel), self.color());
-        self.task("count", Codec::of::<i64>(), move |call| {
+        self.task("count", move |call| {
             let (first, end) = blocks[color(call)?];
             let mut next = [0_i64];
             if first < end {
@@ -90,7 +90,7 @@ impl Assembly<'_> {
     ) -> Arc<TaskDefinition> {
         let (leaf, color) = (self.leaf(kernel), self.color());
         let result = self.launching.plan.statement.result().clone();
-        self.task("compute", Codec::of::<Measured>(), move |call| {
+        self.task("compute", move |call| {
             let number = color(call)?;
             let rows = blocks[number];
             if rows.0 == rows.1 {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use maniple::space::{AnyRect, Rect};
-use maniple::task::{Codec, LeafCall};
+use maniple::task::LeafCall;
 use maniple::{Context, FieldValue, Requirement, TaskLauncher};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -43,7 +43,7 @@ impl Tensor {
         self.check_in_levels(T::TYPE)?;
         let (source, _) = Source::of(cx, self).await?;
         let (requirements, parts) = (source.requirements().to_vec(), source.parts());
-        let task = task("go through", self.variable(), Codec::of::<R>(), move |call| {
+        let task = task("go through", self.variable(), move |call| {
             let mut found = start();
             source.part::<T>(call)?.for_each(|at, value| fold(&mut found, at, value));
             Ok(found)

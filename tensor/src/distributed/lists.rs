@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use maniple::space::{AnyRect, AnySpace, IndexSpace, Rect};
-use maniple::task::{Codec, LeafCall};
+use maniple::task::LeafCall;
 use maniple::{Context, Error, Privilege, Requirement, Target, TaskLauncher};
 use serde::{Deserialize, Serialize};
 
@@ -235,8 +235,7 @@ impl Passes<'_> {
         let Self { cx, variable, lists, .. } = self;
         let (each, order, outermost) = (Arc::clone(lists), variable.order(), Arc::clone(&self.outermost));
         let (kept, element) = (Arc::clone(&self.kept), variable.element());
-        let codec = Codec::of::<(Vec<i64>, Result<Evidence, Problem>)>();
-        let task = task("count entries of", variable, codec, move |call| {
+        let task = task("count entries of", variable, move |call| {
             let (mut counts, mut blocks) = (vec![0_i64; outermost.ends.len()], Vec::new());
             let new = || Listing { batches: Vec::new(), bytes: 0, evidence: Evidence::default() };
             let mut listing = each.are_kept().then(new);
@@ -273,7 +272,7 @@ impl Passes<'_> {
         let (each, order, element) = (Arc::clone(lists), variable.order(), variable.element());
         let (kept, outermost) = (Arc::clone(&self.kept), Arc::clone(&self.outermost));
         let entries = Entries { requirement: lists.requirements().len(), ..entries.clone() };
-        let task = task("list entries of", variable, Codec::of::<i64>(), move |call| {
+        let task = task("list entries of", variable, move |call| {
             let part = call.point().coords()[0] as usize;
             let mut next = starts[part].clone();
             let Some(own) = entries.of_values().only(call)? else { return Ok(0_i64) };

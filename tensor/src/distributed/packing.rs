@@ -13,6 +13,8 @@ use maniple::{
     Arrangement, Context, Error, FieldId, FieldMask, FieldValue, LayoutConstraint, LogicalPartition, Privilege,
     Projection, Region, Requirement, Target, TaskLauncher,
 };
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::error::DistributedError;
 use super::fetch::by_color;
@@ -228,7 +230,7 @@ impl Packing<'_> {
         let (variable, entries) = (self.variable.clone(), self.entries.clone());
         let (coordinates, of_point) = (Arc::clone(&self.coordinates), Arc::clone(&self.blocks.of_point));
         let (least, kept): (Vec<usize>, _) = (least.to_vec(), Arc::clone(&self.kept));
-        let task = task("measure", self.variable, Codec::of::<Measured>(), move |call| {
+        let task = task("measure", self.variable, move |call| {
             let number = of_point(call.point().coords()[0]);
             let rows = coordinates[number as usize];
             if rows.0 == rows.1 {
@@ -333,7 +335,7 @@ impl Packing<'_> {
         let (variable, entries) = (self.variable.clone(), self.entries.clone());
         let (coordinates, of_point) = (Arc::clone(&self.coordinates), Arc::clone(&self.blocks.of_point));
         let kept = Arc::clone(&self.kept);
-        task("assemble", self.variable, Codec::of::<i64>(), move |call| {
+        task("assemble", self.variable, move |call| {
             let number = of_point(call.point().coords()[0]) as usize;
             let rows = coordinates[number];
             if rows.0 == rows.1 {
@@ -382,13 +384,12 @@ pub(super) fn without_entries(cx: &Context, variable: &TensorVariable) -> Result
 }
 
 /// A task of a tensor's.
-pub(super) fn task<R: Send + Sync + 'static>(
+pub(super) fn task<R: Serialize + DeserializeOwned + Send + Sync + 'static>(
     what: &str,
     variable: &TensorVariable,
-    codec: Codec,
     run: impl Fn(&LeafCall<'_>) -> maniple::Result<R> + Send + Sync + 'static,
 ) -> Arc<TaskDefinition> {
-    task_with(what, variable, codec, Box::new(move |call| Ok(Value::new(run(call)?))))
+    task_with(what, variable, Codec::of::<R>(), Box::new(move |call| Ok(Value::new(run(call)?))))
 }
 
 /// [`task`] for all bodies, so that it is compiled once.

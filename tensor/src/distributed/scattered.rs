@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use maniple::space::Point;
-use maniple::task::{Codec, LeafCall};
+use maniple::task::LeafCall;
 use maniple::{Context, FieldId, FieldValue};
 
 use super::error::DistributedError;
@@ -204,7 +204,7 @@ async fn of_coordinates(
         ElementType::I32 => runs_in::<i32>(call, field, block, dealt, is_run_length, extent),
         _ => runs_in::<i64>(call, field, block, dealt, is_run_length, extent),
     };
-    let found = in_blocks(cx, crd, "find coordinates", Codec::of::<Option<Vec<Run>>>(), find).await?;
+    let found = in_blocks(cx, crd, "find coordinates", find).await?;
     let runs = found.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| too_many(tensor))?;
     let runs = joined(runs.into_iter().flatten().map(|(part, first, end)| (part, (first, end))).collect());
     if runs.len() > MOST_RUNS { Err(too_many(tensor)) } else { Ok(runs) }

@@ -12,6 +12,8 @@ use maniple::task::{Codec, LeafCall, TaskDefinition, TaskOptions, Value};
 use maniple::{
     Context, Error, FieldMask, FieldValue, LogicalPartition, Privilege, Projection, Requirement, Target, TaskLauncher,
 };
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::error::DistributedError;
 use super::levels::{Component, words as words_of};
@@ -284,7 +286,7 @@ async fn look_up(
         ElementType::I32 => found_in::<i32>(call, field, &asked, lookup, block),
         _ => found_in::<i64>(call, field, &asked, lookup, block),
     };
-    let found = in_blocks(cx, component, "look up positions", Codec::of::<Vec<(u64, i64)>>(), find).await?;
+    let found = in_blocks(cx, component, "look up positions", find).await?;
     let mut all = vec![0; wanted.len()];
     for (number, value) in found.into_iter().flatten() {
         if let Some(place) = all.get_mut(number as usize) {
@@ -297,11 +299,10 @@ async fn look_up(
 
 /// Runs a task on each block of a component, where the block is, and gives the results. A task may look at the numbers
 /// before and after its own block, too.
-pub(super) async fn in_blocks<R: Clone + Send + Sync + 'static>(
+pub(super) async fn in_blocks<R: Clone + Serialize + DeserializeOwned + Send + Sync + 'static>(
     cx: &Context,
     component: &Component,
     name: &str,
-    codec: Codec,
     find: impl Fn(&LeafCall<'_>, Range<i64>) -> maniple::Result<R> + Send + Sync + 'static,
 ) -> Result<Vec<R>, DistributedError> {
     let count = component.region.space().space().volume() as i64;
@@ -316,7 +317,7 @@ pub(super) async fn in_blocks<R: Clone + Send + Sync + 'static>(
         let number = call.point().coords()[0] as usize;
         Ok(Value::new(find(call, begin(number)..begin(number + 1))?))
     };
-    let task = Arc::new(TaskDefinition::new(name).codec(codec).leaf(TaskOptions::default(), run));
+    let task = Arc::new(TaskDefinition::new(name).codec(Codec::of::<R>()).leaf(TaskOptions::default(), run));
     let own = Projection::Color(Arc::new(|point: AnyPoint| Point([point[0]]).into()));
     let field = FieldMask::of(component.field);
     let requirement = Requirement::new(Target::Partition(partition, own), field, Privilege::Read);
@@ -331,7 +332,7 @@ async fn words(cx: &Context, bits: &Component, parts: i64) -> Result<Vec<i64>, D
         let words = call.read::<i64, 1>(0, field)?;
         Ok(block.map(|word| i64::from(words[Point([word])].count_ones())).sum::<i64>())
     };
-    let ones = in_blocks(cx, bits, "count bits", Codec::of::<i64>(), ones).await?;
+    let ones = in_blocks(cx, bits, "count bits", ones).await?;
     let starts = blocks(ones.iter().sum(), parts).into_iter().map(|(first, _)| first);
     let wanted: Arc<[i64]> = starts.collect();
     let before: Vec<i64> = ones.iter().scan(0, |sum, ones| Some(std::mem::replace(sum, *sum + ones))).collect();
@@ -353,7 +354,7 @@ async fn words(cx: &Context, bits: &Component, parts: i64) -> Result<Vec<i64>, D
         }
         Ok(found)
     };
-    let found = in_blocks(cx, bits, "find bits", Codec::of::<Vec<(u64, i64)>>(), find).await?;
+    let found = in_blocks(cx, bits, "find bits", find).await?;
     // Where no bits are left, nothing is.
     let mut all = vec![count; wanted.len() + 1];
     found.into_iter().flatten().for_each(|(number, word)| all[number as usize] = word);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use maniple::space::{AnyRect, Rect};
-use maniple::task::{Codec, LeafCall, TaskDefinition};
+use maniple::task::{LeafCall, TaskDefinition};
 use maniple::{Context, TaskLauncher};
 use maniple_files::tcs::store::Target;
 use maniple_files::{EntryLines, Number, matrix_market};
@@ -97,7 +97,7 @@ impl Tensor {
             source.requirements().iter().cloned().fold(TaskLauncher::new(task), TaskLauncher::requirement)
         };
         let of = Arc::clone(&source);
-        let measure = task("measure", self.variable(), Codec::of::<(u64, u64)>(), move |call| {
+        let measure = task("measure", self.variable(), move |call| {
             let mut bytes = 0;
             let mut add = |text: &[u8]| {
                 bytes += text.len() as u64;
@@ -130,7 +130,7 @@ impl Tensor {
         let aside = Aside::new(path, number);
         let written = Arc::new(AtomicU64::new(0));
         let (of, to, count) = (Arc::clone(&source), aside.path.clone(), Arc::clone(&written));
-        let write = task("write", self.variable(), Codec::of::<Result<(), String>>(), move |call: &LeafCall<'_>| {
+        let write = task("write", self.variable(), move |call: &LeafCall<'_>| {
             let file = match OpenOptions::new().write(true).open(&to) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Err(UNSHARED.to_owned())),
