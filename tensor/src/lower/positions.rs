@@ -77,12 +77,11 @@ impl<'a> Lowering<'a> {
     /// The positions of a level that are below a range of those of the level above; the root is the only position above
     /// the outermost.
     pub(super) fn below(&self, visit: usize, level: usize, above: ops::Range<Expression>) -> ops::Range<Expression> {
-        let ops::Range { start, end } = above;
         match self.level(visit, level) {
-            StoredLevel::Dense(extent, _) => start * extent.value()..end * extent.value(),
-            StoredLevel::Compressed { pos, .. } => pos.load([start]).cast(I64)..pos.load([end]).cast(I64),
-            StoredLevel::Singleton(_) => start..end,
-            StoredLevel::Counter { slots, .. } => start * slots.value()..end * slots.value(),
+            StoredLevel::Dense(extent, _) => above.start * extent.value()..above.end * extent.value(),
+            StoredLevel::Compressed { pos, .. } => pos.load([above.start]).cast(I64)..pos.load([above.end]).cast(I64),
+            StoredLevel::Singleton(_) => above,
+            StoredLevel::Counter { slots, .. } => above.start * slots.value()..above.end * slots.value(),
             StoredLevel::Bits { .. } | StoredLevel::Diagonals { .. } => {
                 unreachable!("{NO_POSITIONS}")
             }

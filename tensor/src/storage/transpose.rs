@@ -140,8 +140,8 @@ impl<T: Element> Rows<'_, T> {
         .collect()
     }
 
-    /// Writes rows, columns and values of all entries divided by ranges of columns, as the chunks were
-    /// counted; in each range in their order.
+    /// Writes rows, columns and values of all entries divided by ranges of columns, counted in chunks; in each range in
+    /// their order.
     fn divide<C: Send>(
         &self,
         Triplets { rows, columns, values }: Triplets<'_, C, T>,
