@@ -130,7 +130,7 @@ impl Estimate {
         Self { operations, copied, messages, ..Self::of(plan, traffic, &timelines, &loads.steps, rates.overlap) }
     }
 
-    /// By what processors do in these steps, without copies and messages.
+    /// An estimate of what processors do in these steps, without copies and messages.
     fn of(plan: &Plan, traffic: &Traffic, timelines: &[Timeline], steps: &Sample, overlap: f64) -> Self {
         let most = |of: &dyn Fn(&Timeline) -> f64| timelines.iter().map(of).fold(0.0, f64::max);
         let weights: Vec<f64> = steps.iter().map(|(_, weight)| *weight).collect();

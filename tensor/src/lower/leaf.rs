@@ -66,7 +66,7 @@ pub(super) enum Parts {
     Chunks(i64),
 }
 
-/// How a loop is run, and in which parts if it is one of threads.
+/// The kind of a loop, and its parts if it is one of threads.
 pub(super) struct Division {
     pub kind: LoopKind,
     pub parts: Parts,

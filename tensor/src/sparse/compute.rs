@@ -193,7 +193,7 @@ impl<'a> Computation<'a> {
         Self::of(assignment, arranged.clone(), arranged)
     }
 
-    /// With loops as schedules find them, and as they run.
+    /// A computation with loops as schedules find them, and as they run.
     fn of(assignment: Cow<'a, Assignment>, arranged: Arranged, run: Arranged) -> Result<Self, SparseError> {
         let Arranged { statement, renamed: used } = run;
         let appending = Appending::new(&statement);
