@@ -126,12 +126,7 @@ impl Loaded {
     ///
     /// # Errors
     /// As [`open`](Self::open), on all nodes if on one; and if nodes have different states.
-    pub fn open_on(
-        runtime: &Runtime,
-        folder: &Path,
-        (program, of): (&str, &Subject),
-        arrays: &[&str],
-    ) -> AppResult<Self> {
+    pub fn open_on(runtime: &Runtime, folder: &Path, program: &str, of: &Subject, arrays: &[&str]) -> AppResult<Self> {
         let found = Self::open(folder, program, of, arrays);
         let what = format!("the state in `{}`", folder.display());
         on_all_nodes(runtime, &what, found, |loaded| loaded.digest(arrays))

@@ -83,7 +83,7 @@ fn by_kernel(computation: &Computation<'_>, matrix: &SparseTensor<f64>) -> Resul
     for _ in 0..ROUNDS {
         let started = Instant::now();
         for _ in 0..REPEATS {
-            computation.run_into(&operands, (Kernels::shared(), &Serial), &mut y)?;
+            computation.run_into(&operands, Kernels::shared(), &Serial, &mut y)?;
         }
         best = best.min(started.elapsed().as_secs_f64() / f64::from(REPEATS));
     }

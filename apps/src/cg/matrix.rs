@@ -37,7 +37,7 @@ pub fn rows(matrix: &Matrix) -> usize {
 /// As many cuts of rows as make so many pieces that have at least a row each: those given, which ascend, moved as far
 /// as they must be, and others at the end. There must not be more pieces than rows.
 #[must_use]
-pub fn each_with_a_row(cuts: &[i64], (pieces, rows): (usize, usize)) -> Vec<i64> {
+pub fn each_with_a_row(cuts: &[i64], pieces: usize, rows: usize) -> Vec<i64> {
     let mut first = 0;
     let cut = |piece: usize| {
         // The piece before and all that follow need a row.
@@ -74,10 +74,10 @@ mod tests {
 
     #[test]
     fn every_piece_has_a_row_wherever_the_cuts_are() {
-        assert_eq!(each_with_a_row(&[33, 66], (3, 100)), [33, 66]);
-        assert_eq!(each_with_a_row(&[1], (4, 5)), [1, 2, 3]);
-        assert_eq!(each_with_a_row(&[99], (3, 100)), [98, 99]);
-        assert_eq!(each_with_a_row(&[], (100, 100)), (1..100).collect::<Vec<_>>());
-        assert!(each_with_a_row(&[], (1, 5)).is_empty());
+        assert_eq!(each_with_a_row(&[33, 66], 3, 100), [33, 66]);
+        assert_eq!(each_with_a_row(&[1], 4, 5), [1, 2, 3]);
+        assert_eq!(each_with_a_row(&[99], 3, 100), [98, 99]);
+        assert_eq!(each_with_a_row(&[], 100, 100), (1..100).collect::<Vec<_>>());
+        assert!(each_with_a_row(&[], 1, 5).is_empty());
     }
 }

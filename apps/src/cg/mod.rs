@@ -207,13 +207,14 @@ fn attempt(runtime: &Runtime, options: &Options, problem: &Problem) -> Result<At
         let rows = counted(rows, "row", "rows");
         return Err(Error::Usage(format!("{pieces} pieces are more than the {rows} of {name}")));
     }
-    runtime.run(async |cx| refused_file(attempt_in(cx, options, (problem, pieces)).await))?
+    runtime.run(async |cx| refused_file(attempt_in(cx, options, problem, pieces).await))?
 }
 
 async fn attempt_in(
     cx: &Context,
     options: &Options,
-    (problem, pieces): (&Problem, usize),
+    problem: &Problem,
+    pieces: usize,
 ) -> Result<Attempt, DistributedError> {
     let rows = problem.rows();
     let max_iterations = options.max_iterations.unwrap_or_else(|| rows.saturating_mul(10).max(1000));

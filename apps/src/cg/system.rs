@@ -80,17 +80,17 @@ impl System {
     pub(super) async fn load(cx: &Context, problem: &Problem, pieces: usize) -> Result<Self, DistributedError> {
         let a = problem.matrix(cx).await?;
         let count = problem.rows() as i64;
-        let cuts = each_with_a_row(&a.balanced(cx, pieces).await?, (pieces, problem.rows()));
+        let cuts = each_with_a_row(&a.balanced(cx, pieces).await?, pieces, problem.rows());
         let all = cx.region::<Row>(problem.rows())?;
         let vector = |name: &str, field| Tensor::in_region(&TensorVariable::new(name, F64, [count]), &all, field);
         let q = vector("q", Row::q)?;
         let multiply = async |field| {
             let v = vector("v", field)?;
-            in_parts(cx, ("q(i) = A(i,j) * v(j)", &[&q, &a, &v]), &cuts).await
+            in_parts(cx, "q(i) = A(i,j) * v(j)", &[&q, &a, &v], &cuts).await
         };
         let (direction, solution) = (multiply(Row::p).await?, multiply(Row::x).await?);
 
-        write_diagonal(cx, (&a, &vector("d", Row::inverse_diagonal)?), &cuts).await?;
+        write_diagonal(cx, &a, &vector("d", Row::inverse_diagonal)?, &cuts).await?;
         let pieces = cx.colors(pieces);
         let ends = cuts.iter().copied().chain([count]);
         let ranges =
@@ -229,11 +229,7 @@ impl System {
 const MOST_CHECKED: u64 = 1 << 20;
 
 /// Writes the diagonal of a matrix to a vector.
-async fn write_diagonal(
-    cx: &Context,
-    (matrix, vector): (&Tensor, &Tensor),
-    cuts: &[i64],
-) -> Result<(), DistributedError> {
+async fn write_diagonal(cx: &Context, matrix: &Tensor, vector: &Tensor, cuts: &[i64]) -> Result<(), DistributedError> {
     let variable = matrix.variable().renamed("D");
     let diagonal = matrix.mapped::<f64, f64>(cx, &variable, |at, value, visit| {
         if at[0] == at[1] {
@@ -241,14 +237,15 @@ async fn write_diagonal(
         }
     });
     let diagonal = diagonal.await?;
-    in_parts(cx, ("d(i) = D(i,j)", &[vector, &diagonal]), cuts).await?.launch(cx)?.await?;
+    in_parts(cx, "d(i) = D(i,j)", &[vector, &diagonal], cuts).await?.launch(cx)?.await?;
     diagonal.destroy(cx)
 }
 
 /// A statement whose outermost variable is `i`, in as many parts as the cuts of its coordinates make.
 async fn in_parts(
     cx: &Context,
-    (text, tensors): (&str, &[&Tensor]),
+    text: &str,
+    tensors: &[&Tensor],
     cuts: &[i64],
 ) -> Result<Computation, DistributedError> {
     let variables: Vec<TensorVariable> = tensors.iter().map(|tensor| tensor.variable().clone()).collect();

@@ -171,13 +171,13 @@ pub fn run(options: &Options) -> AppResult<Report> {
 pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
     let shape = shape_of(options)?;
     let StateOptions { load, save } = &options.state;
-    let open = |folder| Loaded::open_on(runtime, folder, ("circuit", &subject(&shape)), &["charge", "voltage"]);
+    let open = |folder| Loaded::open_on(runtime, folder, "circuit", &subject(&shape), &["charge", "voltage"]);
     let loaded = load.as_deref().map(open).transpose()?;
     let prepare = |folder| Saving::prepare_on(runtime, folder, "circuit", subject(&shape));
     let saving = save.as_deref().map(prepare).transpose()?;
     let steps_before = loaded.as_ref().map_or(0, |loaded| loaded.steps);
     let simulated =
-        runtime.run(async |cx| simulate(cx, shape, options, (runtime, loaded.clone(), saving.clone())).await)?;
+        runtime.run(async |cx| simulate(cx, shape, options, runtime, loaded.clone(), saving.clone()).await)?;
     let mut report = Report { shape, steps: options.steps, ..simulated.report };
     if !options.no_verify {
         let reference = reference::voltages(&shape, steps_before + options.steps);
@@ -228,7 +228,9 @@ async fn simulate(
     cx: &Context,
     shape: Shape,
     options: &Options,
-    (runtime, loaded, saving): (&Runtime, Option<Loaded>, Option<Saving>),
+    runtime: &Runtime,
+    loaded: Option<Loaded>,
+    saving: Option<Saving>,
 ) -> Result<Simulated> {
     let steps = options.steps;
     let steps_before = loaded.as_ref().map_or(0, |loaded| loaded.steps);
@@ -262,7 +264,7 @@ async fn simulate(
     let shared_nodes = cx.index_launch(pieces, count(&of.shared)).reduce(Sum).await?;
     let report = Report { shape, shared_nodes, steps, tasks, time, largest_relative_error: None };
     if let Some(saving) = saving {
-        save(cx, &of.nodes, pieces, saving, (runtime, steps_before + steps)).await?;
+        save(cx, &of.nodes, pieces, saving, runtime, steps_before + steps).await?;
     }
     Ok(Simulated { report, voltages })
 }
@@ -285,7 +287,8 @@ async fn save(
     nodes: &Region<Node>,
     pieces: Domain,
     saving: Saving,
-    (runtime, steps): (&Runtime, usize),
+    runtime: &Runtime,
+    steps: usize,
 ) -> Result<()> {
     let mut storing = saving.begin(cx).await?;
     let stored = cx.region::<Node>(nodes.volume() as usize)?;

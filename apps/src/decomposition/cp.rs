@@ -60,7 +60,7 @@ fn rank(text: &str) -> Result<usize, String> {
 pub fn run(options: &Options) -> AppResult<Report> {
     let given = options.tensor.as_ref().map(|file| sparse::Given::open(file)).transpose()?;
     let decompose = async |algebra: &Algebra<'_>| match &given {
-        Some(given) => sparse::decompose(algebra, (options.rank, &options.common), given).await,
+        Some(given) => sparse::decompose(algebra, options.rank, &options.common, given).await,
         None => decompose(algebra, options).await,
     };
     run_on_runtime(&options.common.runtime, decompose)?.checked()
@@ -84,9 +84,9 @@ async fn decompose(algebra: &Algebra<'_>, options: &Options) -> Result<Report, D
 
     let modes = modes(algebra, &x, size, rank).await?;
     let Found { factors: found, error, iterations, time } =
-        iterate(algebra, (rank, &options.common), modes, (size, square)).await?;
+        iterate(algebra, rank, &options.common, modes, size, square).await?;
     let sum = |[i, j, k]: [usize; 3]| (0..rank).map(|l| found[0][(i, l)] * found[1][(j, l)] * found[2][(k, l)]).sum();
-    let compared = compare(size, seed, 4 * rank, (element, sum));
+    let compared = compare(size, seed, 4 * rank, element, sum);
     Ok(Report { name: "cp", size, rank: rank.to_string(), iterations, error, compared, entries: None, time })
 }
 

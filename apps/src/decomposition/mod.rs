@@ -229,7 +229,8 @@ fn compare(
     size: [i64; 3],
     seed: u64,
     multiplications: usize,
-    (wanted, found): (impl Fn([usize; 3]) -> f64, impl Fn([usize; 3]) -> f64),
+    wanted: impl Fn([usize; 3]) -> f64,
+    found: impl Fn([usize; 3]) -> f64,
 ) -> f64 {
     let [_, rows, columns] = size.map(|extent| extent as u64);
     let all = size.iter().product::<i64>() as u64;

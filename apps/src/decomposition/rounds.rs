@@ -28,9 +28,11 @@ pub(super) struct Found {
 /// tensor's elements.
 pub(super) async fn iterate(
     algebra: &Algebra<'_>,
-    (rank, options): (usize, &CommonOptions),
+    rank: usize,
+    options: &CommonOptions,
     mut modes: Vec<Mode>,
-    (size, square): ([i64; 3], f64),
+    size: [i64; 3],
+    square: f64,
 ) -> Result<Found, DistributedError> {
     let progress = Progress::iterations(&options.runtime);
     let (started, mut error, mut iterations) = (Instant::now(), 1.0_f64, 0);

@@ -124,7 +124,8 @@ impl Stored {
     pub(super) async fn product(
         &self,
         algebra: &Algebra<'_>,
-        (text, mode): (&str, usize),
+        text: &str,
+        mode: usize,
         [result, one, other]: [&Tensor; 3],
     ) -> Result<Computation, DistributedError> {
         let tensors = [result, &self.by_mode[mode], one, other];
@@ -142,7 +143,8 @@ impl Stored {
     pub(super) async fn difference(
         &self,
         algebra: &Algebra<'_>,
-        (nearby, all): (impl Fn([usize; 3]) -> f64 + Send + Sync + 'static, f64),
+        nearby: impl Fn([usize; 3]) -> f64 + Send + Sync + 'static,
+        all: f64,
     ) -> Result<f64, DistributedError> {
         let found = self.by_mode[0].fold_entries::<f64, [f64; 2]>(
             algebra.cx,
@@ -167,7 +169,8 @@ pub(super) fn others(mode: usize) -> [usize; 2] {
 /// Finds the sum of `rank` outer products that is near to the tensor.
 pub(super) async fn decompose(
     algebra: &Algebra<'_>,
-    (rank, options): (usize, &CommonOptions),
+    rank: usize,
+    options: &CommonOptions,
     given: &Given,
 ) -> Result<Report, DistributedError> {
     let stored = given.stored(algebra).await?;
@@ -187,16 +190,16 @@ pub(super) async fn decompose(
         let products = [one, other].map(|other| format!(" * {}({},l)", FACTORS[other], INDICES[other]));
         let text = format!("M({},l) = X(i,j,k){}", INDICES[mode], products.concat());
         let dense = [&tensors[mode].1, &tensors[one].0, &tensors[other].0];
-        updates.push(stored.product(algebra, (&text, mode), dense).await?);
+        updates.push(stored.product(algebra, &text, mode, dense).await?);
     }
     let modes = tensors.into_iter().zip(updates);
     let modes = modes.map(|((factor, product, gram), update)| Mode { factor, gram, product, update }).collect();
-    let found = iterate(algebra, (rank, options), modes, (size, stored.square)).await?;
+    let found = iterate(algebra, rank, options, modes, size, stored.square).await?;
     let Found { factors: [a, b, c], error, iterations, time } = found;
     let grams = [&a, &b, &c].map(|factor| factor.tr_mul(factor));
     let all = grams[0].component_mul(&grams[1]).component_mul(&grams[2]).sum();
     let sum = move |[i, j, k]: [usize; 3]| (0..rank).map(|l| a[(i, l)] * b[(j, l)] * c[(k, l)]).sum();
-    let compared = stored.difference(algebra, (sum, all)).await?;
+    let compared = stored.difference(algebra, sum, all).await?;
     let (rank, entries) = (rank.to_string(), Some(stored.entries()));
     Ok(Report { name: "cp", size, rank, iterations, error, compared, entries, time })
 }

@@ -26,7 +26,8 @@ struct Mode {
 /// Finds the tensor of these multilinear ranks that is near to a given one.
 pub(super) async fn decompose(
     algebra: &Algebra<'_>,
-    (ranks, options): ([i64; 3], &CommonOptions),
+    ranks: [i64; 3],
+    options: &CommonOptions,
     given: &Given,
 ) -> Result<Report, DistributedError> {
     let stored = given.stored(algebra).await?;
@@ -45,7 +46,7 @@ pub(super) async fn decompose(
         let small = algebra.tensor("U", &[size[mode], ranks[one], ranks[other]])?;
         let products = [one, other].map(|other| format!(" * {}({},{})", FACTORS[other], INDICES[other], CORE[other]));
         let text = format!("U({},{},{}) = X(i,j,k){}", INDICES[mode], CORE[one], CORE[other], products.concat());
-        let update = stored.product(algebra, (&text, mode), [&small, &bases[one], &bases[other]]).await?;
+        let update = stored.product(algebra, &text, mode, [&small, &bases[one], &bases[other]]).await?;
         modes.push(Mode { factor: bases[mode].clone(), small, update });
     }
     let square = stored.square;
@@ -70,7 +71,7 @@ pub(super) async fn decompose(
     }
     let time = started.elapsed();
     let all = core.norm_squared();
-    let compared = stored.difference(algebra, (product_of([p, q], (found, core)), all)).await?;
+    let compared = stored.difference(algebra, product_of([p, q], found, core), all).await?;
     let (rank, entries) = (format!("{p} x {q} x {r}"), Some(stored.entries()));
     Ok(Report { name: "tucker", size, rank, iterations, error, compared, entries, time })
 }
@@ -96,7 +97,8 @@ fn leading(matrix: &DMatrix<f64>, count: usize) -> DMatrix<f64> {
 /// The elements of a core times its bases. `core` has the rows of the last dimension, and the others in its columns.
 fn product_of(
     [p, q]: [usize; 2],
-    ([a, b, c], core): ([DMatrix<f64>; 3], DMatrix<f64>),
+    [a, b, c]: [DMatrix<f64>; 3],
+    core: DMatrix<f64>,
 ) -> impl Fn([usize; 3]) -> f64 + Send + Sync + 'static {
     move |[i, j, k]| {
         let inner = |row: usize, column: usize| -> f64 {

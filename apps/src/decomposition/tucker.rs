@@ -75,7 +75,7 @@ pub fn run(options: &Options) -> AppResult<Report> {
         }
     }
     let decompose = async |algebra: &Algebra<'_>| match &given {
-        Some(given) => sparse_tucker::decompose(algebra, (ranks, &options.common), given).await,
+        Some(given) => sparse_tucker::decompose(algebra, ranks, &options.common, given).await,
         None => decompose(algebra, options).await,
     };
     run_on_runtime(&options.common.runtime, decompose)?.checked()
@@ -111,7 +111,7 @@ async fn decompose(algebra: &Algebra<'_>, options: &Options) -> Result<Report, D
     }
     let mut modes = Vec::new();
     for mode in 0..3 {
-        modes.push(step(algebra, &x, &bases, (size, ranks), mode).await?);
+        modes.push(step(algebra, &x, &bases, size, ranks, mode).await?);
     }
 
     let progress = Progress::iterations(&options.common.runtime);
@@ -156,7 +156,7 @@ async fn decompose(algebra: &Algebra<'_>, options: &Options) -> Result<Report, D
     let reached = |place: [usize; 3]| {
         sum([p, q, r], |[a, b, c]| core[(a * q + b, c)], |mode, rank| found[mode][(place[mode], rank)])
     };
-    let compared = compare(size, seed, 4 * p * q * r, (wanted, reached));
+    let compared = compare(size, seed, 4 * p * q * r, wanted, reached);
     Ok(Report { name: "tucker", size, rank, iterations, error, compared, entries: None, time })
 }
 
@@ -222,7 +222,8 @@ async fn step(
     algebra: &Algebra<'_>,
     x: &Tensor,
     bases: &[Tensor],
-    (size, ranks): ([i64; 3], [i64; 3]),
+    size: [i64; 3],
+    ranks: [i64; 3],
     mode: usize,
 ) -> Result<Mode, DistributedError> {
     // The last other dimension first: then the sum of the first product is along rows, unless it is the last that

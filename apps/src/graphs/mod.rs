@@ -66,7 +66,7 @@ impl GraphOptions {
                 let processors = workers_of_job(runtime)?;
                 let seed = self.runtime.seed;
                 let run =
-                    async |cx: &Context| program(&Graph::new(cx, vertices, (&edges, seed), processors).await?).await;
+                    async |cx: &Context| program(&Graph::new(cx, vertices, &edges, seed, processors).await?).await;
                 runtime.run(async |cx| refused_file(run(cx).await))??
             },
         )
@@ -126,7 +126,8 @@ impl<'c> Graph<'c> {
     async fn new(
         cx: &'c Context,
         vertices: i64,
-        (edges, seed): (&Edges, u64),
+        edges: &Edges,
+        seed: u64,
         processors: usize,
     ) -> Result<Self, DistributedError> {
         let variable = matrix("A", vertices, "csr")?;

@@ -88,7 +88,7 @@ async fn rank(graph: &Graph<'_>, options: &Options) -> Result<Result<Report>, Di
         let change = graph.value(&change).await?;
         if change <= options.tolerance {
             let (time, ranks) = (started.elapsed(), old.read_elements::<f64>(cx).await?);
-            let moved = moved_by_a_round(graph, &by_columns, (&ranks, damping)).await?;
+            let moved = moved_by_a_round(graph, &by_columns, &ranks, damping).await?;
             return Ok(checked(options, &ranks, moved).map(|()| {
                 let best = ranks.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(vertex, _)| vertex);
                 let found = vec![
@@ -110,7 +110,8 @@ async fn rank(graph: &Graph<'_>, options: &Options) -> Result<Result<Report>, Di
 async fn moved_by_a_round(
     graph: &Graph<'_>,
     by_columns: &Tensor,
-    (ranks, damping): (&[f64], f64),
+    ranks: &[f64],
+    damping: f64,
 ) -> Result<f64, DistributedError> {
     let (cx, n) = (graph.cx, ranks.len());
     let counts = graph.matrix.fold_entries::<f64, Vec<(usize, usize)>>(cx, Vec::new, |counts, at, _| {

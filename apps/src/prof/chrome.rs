@@ -131,11 +131,11 @@ fn flows(profile: &Profile) -> impl Iterator<Item = Event> {
         // An arrow belongs to the span in which its end lies, so it must begin before that ends; and before what it
         // leads to, which may have begun earlier: the sender of a message may go on.
         let end = profile.span(from).end.saturating_sub(1).min(profile.span(to).start).max(profile.span(from).start);
-        [flow(profile, number, "s", (from, end)), flow(profile, number, "f", (to, profile.span(to).start))]
+        [flow(profile, number, "s", from, end), flow(profile, number, "f", to, profile.span(to).start)]
     })
 }
 
-fn flow(profile: &Profile, number: usize, phase: &'static str, (place, time): (Place, u64)) -> Event {
+fn flow(profile: &Profile, number: usize, phase: &'static str, place: Place, time: u64) -> Event {
     Event {
         name: "after".to_owned(),
         phase,
@@ -175,8 +175,8 @@ mod tests {
     fn the_trace_has_names_spans_arrows_and_counters() {
         let mut script = Script::new(2);
         let (task, launch) = (script.label(Kind::Task, "a \"quoted\" name"), script.launch("b", 4));
-        script.span(0, task, 1, (1_000, 2_500));
-        script.span(1, launch, 2, (3_000, 4_000));
+        script.span(0, task, 1, 1_000..2_500);
+        script.span(1, launch, 2, 3_000..4_000);
         script.after(2, &[1]);
         script.record(0, Record::Memory { memory: 0, used: 64, time: 2_000 });
         script.record(0, Record::Awaited { operation: OperationId(2), event: OperationId(3), time: 5 });

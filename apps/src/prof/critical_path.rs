@@ -355,9 +355,9 @@ mod tests {
     fn the_path_goes_through_what_ended_last_of_what_was_waited_for() {
         let mut script = Script::new(2);
         let [a, b, c] = ["a", "b", "c"].map(|name| script.label(Kind::Task, name));
-        script.span(0, a, 1, (0, 10));
-        script.span(1, b, 2, (0, 25));
-        script.span(0, c, 3, (30, 40));
+        script.span(0, a, 1, 0..10);
+        script.span(1, b, 2, 0..25);
+        script.span(0, c, 3, 30..40);
         script.after(3, &[1, 2]);
         let profile = Profile::of(script.0);
         assert_eq!(steps(&profile), [(0, 25, some("b")), (25, 30, None), (30, 40, some("c"))]);
@@ -370,9 +370,9 @@ mod tests {
     fn the_path_goes_through_merges_and_through_whoever_triggered_an_event() {
         let mut script = Script::new(2);
         let [a, b, c] = ["a", "b", "c"].map(|name| script.label(Kind::Task, name));
-        script.span(0, a, 1, (0, 10));
-        script.span(1, b, 2, (0, 25));
-        script.span(0, c, 3, (30, 40));
+        script.span(0, a, 1, 0..10);
+        script.span(1, b, 2, 0..25);
+        script.span(0, c, 3, 30..40);
         // 9 merges 1 and 8; b triggers 8 at time 20, in its midst.
         script.after(3, &[9]);
         script.after(9, &[1, 8]);
@@ -384,8 +384,8 @@ mod tests {
     fn what_was_launched_late_leads_to_its_launcher() {
         let mut script = Script::new(1);
         let (main, task) = (script.label(Kind::Task, "main"), script.label(Kind::Task, "task"));
-        script.span(0, task, 2, (50, 60));
-        script.span(1, main, 1, (0, 55));
+        script.span(0, task, 2, 50..60);
+        script.span(1, main, 1, 0..55);
         script.launched(2, 1, 45);
         assert_eq!(steps(&Profile::of(script.0)), [(0, 45, some("main")), (45, 50, None), (50, 60, some("task"))]);
     }
@@ -394,8 +394,8 @@ mod tests {
     fn what_waited_for_its_worker_leads_to_what_the_worker_did() {
         let mut script = Script::new(1);
         let [a, b] = ["a", "b"].map(|name| script.label(Kind::Task, name));
-        script.span(0, a, 1, (5, 30));
-        script.span(0, b, 2, (31, 40));
+        script.span(0, a, 1, 5..30);
+        script.span(0, b, 2, 31..40);
         script.launched(1, 0, 1);
         script.launched(2, 0, 2);
         let expected = [(5, 30, some("a")), (30, 31, None), (31, 40, some("b"))];
@@ -407,9 +407,9 @@ mod tests {
         let mut script = Script::new(2);
         let (outer, inner) = (script.label(Kind::Task, "outer"), script.label(Kind::Task, "inner"));
         let waiting = script.label(Kind::Waiting, "waiting");
-        script.span(0, waiting, 1, (10, 42));
-        script.span(0, outer, 1, (0, 50));
-        script.span(1, inner, 2, (12, 40));
+        script.span(0, waiting, 1, 10..42);
+        script.span(0, outer, 1, 0..50);
+        script.span(1, inner, 2, 12..40);
         script.launched(2, 1, 8);
         let awaited = Record::Awaited { operation: OperationId(1), event: OperationId(2), time: 9 };
         script.record(0, awaited);
@@ -422,8 +422,8 @@ mod tests {
     fn dependences_in_a_circle_are_survived() {
         let mut script = Script::new(1);
         let label = script.label(Kind::Task, "a");
-        script.span(0, label, 1, (0, 10));
-        script.span(0, label, 2, (10, 20));
+        script.span(0, label, 1, 0..10);
+        script.span(0, label, 2, 10..20);
         script.after(1, &[2, 1, 8]);
         script.after(2, &[1]);
         script.after(8, &[9]);
@@ -475,7 +475,7 @@ mod tests {
             }
             script.after(if *merged { merge } else { operation }, &earlier);
             let (start, end, worker) = times[number];
-            script.span(worker, label, operation, (start, end));
+            script.span(worker, label, operation, start..end);
         }
         Profile::of(script.0)
     }

@@ -156,23 +156,26 @@ pub fn is_runtime(kind: Kind) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use maniple::profile::LabelId;
     use proptest::prelude::*;
 
     use super::super::script::Script;
     use super::*;
 
-    fn lane(times: &[(u64, u64)]) -> Lane {
+    fn lane(times: &[Range<u64>]) -> Lane {
         let mut script = Script::new(1);
         let label = script.label(Kind::Task, "task");
-        times.iter().enumerate().for_each(|(number, &times)| script.span(0, label, number as u64 + 1, times));
+        let spans = (1..).zip(times);
+        spans.for_each(|(operation, time)| script.span(0, label, operation, time.clone()));
         let operations = Operations::of(&script.0);
         lanes(&script.0, &operations).remove(0)
     }
 
     #[test]
     fn spans_are_nested_by_their_times_and_equal_ones_by_their_order() {
-        let lane = lane(&[(3, 5), (1, 9), (9, 12), (20, 30), (20, 30)]);
+        let lane = lane(&[3..5, 1..9, 9..12, 20..30, 20..30]);
         let found: Vec<_> = lane.spans.iter().map(|span| (span.start, span.end, span.depth)).collect();
         assert_eq!(found, [(1, 9, 0), (3, 5, 1), (9, 12, 0), (20, 30, 0), (20, 30, 1)]);
         // What was recorded last contains the others.
@@ -184,10 +187,10 @@ mod tests {
     fn the_outermost_spans_of_an_operation_are_its_bodies() {
         let mut script = Script::new(1);
         let (task, mapper) = (script.label(Kind::Task, "task"), script.label(Kind::Mapper, "map_task"));
-        script.span(0, mapper, 1, (2, 3));
-        script.span(0, task, 2, (4, 5));
-        script.span(0, task, 1, (1, 9));
-        script.span(0, task, 1, (11, 12));
+        script.span(0, mapper, 1, 2..3);
+        script.span(0, task, 2, 4..5);
+        script.span(0, task, 1, 1..9);
+        script.span(0, task, 1, 11..12);
         let lane = lanes(&script.0, &Operations::of(&script.0)).remove(0);
         let bodies: Vec<_> = lane.spans.iter().map(|span| (span.start, span.is_body)).collect();
         assert_eq!(bodies, [(1, true), (2, false), (4, true), (11, true)]);
@@ -196,7 +199,7 @@ mod tests {
     #[test]
     fn spans_of_labels_that_are_missing_are_left_out() {
         let mut script = Script::new(1);
-        script.span(0, LabelId(7), 1, (1, 9));
+        script.span(0, LabelId(7), 1, 1..9);
         assert!(lanes(&script.0, &Operations::of(&script.0))[0].spans.is_empty());
     }
 
@@ -209,7 +212,7 @@ mod tests {
         };
         assert_eq!(names(&script), ["processor 0", "processor 1"]);
         let label = script.label(Kind::Task, "top level");
-        script.span(0, label, 1, (0, 1));
+        script.span(0, label, 1, 0..1);
         assert_eq!(names(&script), ["processor 0", "processor 1", "thread main"]);
     }
 
@@ -222,7 +225,7 @@ mod tests {
     proptest! {
         #[test]
         fn slices_tell_the_innermost_span_of_every_moment(times in prop::collection::vec((0..60u64, 0..20u64), 0..20)) {
-            let lane = lane(&times.iter().map(|&(start, long)| (start, start + long)).collect::<Vec<_>>());
+            let lane = lane(&times.iter().map(|&(start, long)| start..start + long).collect::<Vec<_>>());
             let slices = lane.slices(0, 100);
             prop_assert!(slices.windows(2).all(|two| two[0].end == two[1].start));
             prop_assert_eq!((slices[0].start, slices[slices.len() - 1].end), (0, 100));
@@ -236,7 +239,7 @@ mod tests {
 
         #[test]
         fn spans_are_within_those_that_contain_them(times in prop::collection::vec((0..60u64, 0..20u64), 0..20)) {
-            let lane = lane(&times.iter().map(|&(start, long)| (start, start + long)).collect::<Vec<_>>());
+            let lane = lane(&times.iter().map(|&(start, long)| start..start + long).collect::<Vec<_>>());
             let mut open: Vec<Span> = Vec::new();
             for span in &lane.spans {
                 open.truncate(span.depth as usize);

@@ -307,7 +307,7 @@ mod tests {
         script.0.graphs.push(Graph { nodes: vec![vec![], vec![0], vec![0, 1]] });
         script.record(0, Record::Replayed { graph: GraphId(0), first: OperationId(100), by: OperationId(7), time: 25 });
         for (operation, start, end) in [(100, 3, 20), (101, 30, 40), (102, 55, 60)] {
-            script.span(0, label, operation, (start, end));
+            script.span(0, label, operation, start..end);
         }
         let profile = Profile::of(script.0);
         let ready = |id| profile.ready(profile.operations.find(OperationId(id)).expect("it was named"));
@@ -320,10 +320,10 @@ mod tests {
         let mut script = Script::new(2);
         let label = script.label(Kind::Task, "task");
         for (operation, event, thread, ended) in [(1, 10, 0, 20), (2, 11, 1, 30)] {
-            script.span(thread, label, operation, (1, ended));
+            script.span(thread, label, operation, 1..ended);
             script.record(0, Record::Triggered { event: OperationId(event), by: OperationId(operation), time: 25 });
         }
-        script.span(2, label, 3, (26, 40));
+        script.span(2, label, 3, 26..40);
         script.after(3, &[10, 11]);
         let profile = Profile::of(script.0);
         let find = |id| profile.operations.find(OperationId(id)).expect("it was named");

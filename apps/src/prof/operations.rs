@@ -258,7 +258,7 @@ mod tests {
     fn nobody_is_no_operation() {
         let mut script = Script::new(1);
         let label = script.label(Kind::Task, "task");
-        script.span(0, label, 0, (0, 1));
+        script.span(0, label, 0, 0..1);
         script.launched(1, 0, 5);
         script.after(1, &[0]);
         let operations = Operations::of(&script.0);

@@ -49,7 +49,7 @@ mod tests {
     fn no_name_can_end_the_data_or_take_the_place_of_a_part() {
         let mut script = Script::new(1);
         let label = script.label(Kind::Task, "</script><script>alert()</script>/*SCRIPT*/");
-        script.span(0, label, 1, (0, 1));
+        script.span(0, label, 1, 0..1);
         let page = page(&Profile::of(script.0));
         assert_eq!(page.matches("</script>").count(), 2);
         assert_eq!(page.matches("/*SCRIPT*/").count(), 2, "the name stays as it is: of a label, and in a table");

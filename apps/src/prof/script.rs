@@ -1,5 +1,7 @@
 //! Recordings made by hand, for tests.
 
+use std::ops::Range;
+
 use maniple::profile::{
     Completeness, Domain, Header, Kind, Label, LabelId, Memory, OperationId, Processor, Record, Recording, Tag, Thread,
     ThreadRecording,
@@ -72,10 +74,10 @@ impl Script {
         self.0.threads[thread].records.push(record);
     }
 
-    /// Records a span of a thread for an operation, from when to when. Inner spans come first.
-    pub(super) fn span(&mut self, thread: usize, label: LabelId, operation: u64, (start, end): (u64, u64)) {
+    /// Records a span of a thread for an operation. Inner spans come first.
+    pub(super) fn span(&mut self, thread: usize, label: LabelId, operation: u64, time: Range<u64>) {
         let operation = OperationId(operation);
-        self.record(thread, Record::Span { tag: Tag::of(label), operation, start, end });
+        self.record(thread, Record::Span { tag: Tag::of(label), operation, start: time.start, end: time.end });
     }
 
     pub(super) fn launched(&mut self, operation: u64, by: u64, time: u64) {

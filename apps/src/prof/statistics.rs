@@ -169,11 +169,11 @@ mod tests {
         let mut script = Script::new(1);
         let (task, analysis) = (script.label(Kind::Task, "task"), script.label(Kind::Analysis, "task"));
         let waiting = script.label(Kind::Waiting, "waiting");
-        script.span(0, analysis, 1, (10, 15));
-        script.span(0, waiting, 1, (20, 30));
-        script.span(0, task, 1, (0, 40));
-        script.span(0, task, 1, (50, 60));
-        script.span(0, task, 2, (70, 71));
+        script.span(0, analysis, 1, 10..15);
+        script.span(0, waiting, 1, 20..30);
+        script.span(0, task, 1, 0..40);
+        script.span(0, task, 1, 50..60);
+        script.span(0, task, 2, 70..71);
         let profile = Profile::of(script.0);
         let [tasks, analyses] = &times(&profile)[..] else { panic!("{:?}", times(&profile)) };
         assert_eq!((tasks.kind, tasks.count, tasks.total, tasks.median, tasks.max), (Kind::Task, 2, 36, 1, 35));

@@ -259,12 +259,12 @@ mod tests {
         set_node(&mut script.0, node);
         let label = script.label(Kind::Task, name);
         script.0.graphs.push(Graph { nodes: vec![vec![], vec![0]] });
-        script.span(0, label, 7, (0, 10));
+        script.span(0, label, 7, 0..10);
         script.launched(7, 0, 0);
         script.record(0, Record::Replayed { graph: GraphId(0), first: OperationId(50), by: OperationId(7), time: 9 });
         script.after(50, &[7]);
-        script.span(0, label, 50, (10, 20));
-        script.span(0, label, 51, (20, 30));
+        script.span(0, label, 50, 10..20);
+        script.span(0, label, 51, 20..30);
         script.record(0, Record::Memory { memory: 0, used: u64::from(node) + 1, time: 5 });
         script.0
     }
@@ -282,16 +282,16 @@ mod tests {
         let (make, uses) = (zero.label(Kind::Task, "make"), zero.label(Kind::Task, "use"));
         let message = zero.label(Kind::Runtime, "parcel from node");
         let (answer, brought) = (one.label(Kind::Task, "answer"), one.label(Kind::Runtime, "parcel from node"));
-        zero.span(0, make, 1, (0, 100));
+        zero.span(0, make, 1, 0..100);
         zero.sent(1, 1, 0, 90);
         one.received(5, 0, 0, there(110));
-        one.span(0, brought, 5, (there(110), there(112)));
-        one.span(0, answer, 6, (there(120), there(200)));
+        one.span(0, brought, 5, there(110)..there(112));
+        one.span(0, answer, 6, there(120)..there(200));
         one.after(6, &[5]);
         one.sent(6, 0, 0, there(190));
         zero.received(7, 1, 0, 210);
-        zero.span(0, message, 7, (210, 212));
-        zero.span(0, uses, 8, (220, 300));
+        zero.span(0, message, 7, 210..212);
+        zero.span(0, uses, 8, 220..300);
         zero.after(8, &[7]);
         (zero.0.header.began, one.0.header.began) = (1_000_000_000, 0);
         [zero.0, one.0]

@@ -182,11 +182,10 @@ pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
         )
     };
     let StateOptions { load, save } = &options.state;
-    let open = |folder| Loaded::open_on(runtime, folder, ("stencil", &of()), &["input", "output"]);
+    let open = |folder| Loaded::open_on(runtime, folder, "stencil", &of(), &["input", "output"]);
     let loaded = load.as_deref().map(open).transpose()?;
     let saving = save.as_deref().map(|folder| Saving::prepare_on(runtime, folder, "stencil", of())).transpose()?;
-    let report =
-        runtime.run(async |cx| simulate(cx, &grid, options, (runtime, loaded.clone(), saving.clone())).await)?;
+    let report = runtime.run(async |cx| simulate(cx, &grid, options, runtime, loaded.clone(), saving.clone()).await)?;
     let error = report.largest_relative_error;
     if is_within(error, TOLERANCE) {
         return Ok(report);
@@ -257,7 +256,9 @@ async fn simulate(
     cx: &Context,
     grid: &Grid,
     options: &Options,
-    (runtime, loaded, saving): (&Runtime, Option<Loaded>, Option<Saving>),
+    runtime: &Runtime,
+    loaded: Option<Loaded>,
+    saving: Option<Saving>,
 ) -> Result<Report> {
     let steps = options.steps;
     let steps_before = loaded.as_ref().map_or(0, |loaded| loaded.steps);
@@ -266,7 +267,7 @@ async fn simulate(
     let tiles = cells.partition(colors).by(|color| grid.tile(color).into())?;
     let surroundings = cells.around(&tiles, [radius as i64; 2])?;
     match loaded {
-        Some(loaded) => load(cx, (grid, &tiles), &loaded).await?,
+        Some(loaded) => load(cx, grid, &tiles, &loaded).await?,
         None => cx.index_launch(colors, make_slope(&tiles)).await?,
     }
 
@@ -299,7 +300,7 @@ async fn simulate(
     if let Some(saving) = saving
         && is_within(largest_relative_error, TOLERANCE)
     {
-        save(cx, (grid, &tiles), saving, (runtime, all_steps)).await?;
+        save(cx, grid, &tiles, saving, runtime, all_steps).await?;
     }
     let &Grid { size, tiles, radius } = grid;
     Ok(Report { size, tiles, radius, steps, tasks, time, largest_relative_error })
@@ -313,7 +314,7 @@ fn like(cx: &Context, grid: &Grid) -> Result<(Region<Cell, 2>, Partition<Cell, 2
 }
 
 /// Reads a grid that was stored: each node its tiles.
-async fn load(cx: &Context, (grid, tiles): (&Grid, &Partition<Cell, 2>), loaded: &Loaded) -> Result<()> {
+async fn load(cx: &Context, grid: &Grid, tiles: &Partition<Cell, 2>, loaded: &Loaded) -> Result<()> {
     let (cells, stored) = like(cx, grid)?;
     let input = cx.attach_file_pieces(&stored, Cell::input, loaded.array("input"))?;
     let output = cx.attach_file_pieces(&stored, Cell::output, loaded.array("output"))?;
@@ -326,9 +327,11 @@ async fn load(cx: &Context, (grid, tiles): (&Grid, &Partition<Cell, 2>), loaded:
 /// Stores a grid: each node its tiles.
 async fn save(
     cx: &Context,
-    (grid, tiles): (&Grid, &Partition<Cell, 2>),
+    grid: &Grid,
+    tiles: &Partition<Cell, 2>,
     saving: Saving,
-    (runtime, steps): (&Runtime, usize),
+    runtime: &Runtime,
+    steps: usize,
 ) -> Result<()> {
     let mut storing = saving.begin(cx).await?;
     let (cells, stored) = like(cx, grid)?;

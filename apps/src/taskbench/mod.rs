@@ -132,7 +132,7 @@ pub fn run_on(runtime: &Runtime, configuration: Configuration) -> AppResult<Repo
 /// The same, showing how far it is until it begins to measure.
 fn run_showing(runtime: &Runtime, configuration: Configuration, mut progress: Option<Progress>) -> AppResult<Report> {
     let totals = Totals::of(&configuration);
-    let (elapsed, tasks) = runtime.run(async |cx| measure(cx, &configuration, (runtime, progress.take())).await)?;
+    let (elapsed, tasks) = runtime.run(async |cx| measure(cx, &configuration, runtime, progress.take()).await)?;
     if configuration.validates && u128::from(tasks) != totals.tasks {
         return Err(AppError::Verification(format!("the graphs have {} tasks, but {tasks} have run", totals.tasks)));
     }
@@ -144,7 +144,8 @@ fn run_showing(runtime: &Runtime, configuration: Configuration, mut progress: Op
 async fn measure(
     cx: &Context,
     configuration: &Configuration,
-    (runtime, progress): (&Runtime, Option<Progress>),
+    runtime: &Runtime,
+    progress: Option<Progress>,
 ) -> Result<(Duration, u64)> {
     let graphs = configuration.graphs.iter();
     let graphs: Vec<Tasks> = graphs.map(|graph| Tasks::new(cx, graph, configuration.fields)).collect::<Result<_>>()?;

@@ -120,8 +120,8 @@ pub fn run(options: &Options) -> Result<String> {
         other => other.into(),
     };
     let is_empty = from.is_without_entries()?;
-    if !is_empty && let Some(done) = from.convert_text(&to, (format, extents), options.sort).map_err(fitting)? {
-        return Ok(told(&to, &done.extents, &done.format, (done.entries, done.added)));
+    if !is_empty && let Some(done) = from.convert_text(&to, format, extents, options.sort).map_err(fitting)? {
+        return Ok(told(&to, &done.extents, &done.format, done.entries, done.added));
     }
     let opened = from.open(false)?;
     let (element, own) = (opened.element(), opened.format().filter(|_| to.has_levels()));
@@ -136,7 +136,7 @@ pub fn run(options: &Options) -> Result<String> {
     let packed = entries.pack(&format, &dimensions, fill, Duplicates::Sum);
     let (tensor, added) = packed.map_err(|error| unsuitable(error.to_string()))?;
     to.write(&tensor)?;
-    Ok(told(&to, &dimensions, &format, ((read - added) as u64, added as u64)))
+    Ok(told(&to, &dimensions, &format, (read - added) as u64, added as u64))
 }
 
 /// A tensor without entries, whose file tells nothing of it.
@@ -168,7 +168,7 @@ fn signed(extents: &[u64]) -> Vec<i64> {
 
 /// Returns a report of the file that was written, with its number of entries, and of further ones that were added to
 /// these.
-fn told(to: &TensorFile, extents: &[impl ToString], format: &Format, (entries, added): (u64, u64)) -> String {
+fn told(to: &TensorFile, extents: &[impl ToString], format: &Format, entries: u64, added: u64) -> String {
     let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
     let added = match added as usize {
         0 => String::new(),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use maniple_tensor::choose::{Processors, choose_sparse};
-use maniple_tensor::kernel::{Kernels, Scoped, Team};
+use maniple_tensor::kernel::{Kernels, Scoped};
 use maniple_tensor::notation::Assignment;
 use maniple_tensor::sparse::Computation;
 use maniple_tensor::storage::SparseTensor;
@@ -88,11 +88,11 @@ pub fn serve(work: &Work, threads: usize, is_by_rows: bool) -> Result<()> {
     println!("ready");
     for _ in std::io::stdin().lock().lines() {
         let start = Instant::now();
-        let by = (Kernels::shared(), &Scoped { threads } as &dyn Team);
+        let (kernels, team) = (Kernels::shared(), Scoped { threads });
         // Rivals assemble sums and products of matrices each time.
         match ["spadd3", "spgemm"].contains(&work.kernel.as_str()) {
-            true => result = computation.run_by(&given, by.0, by.1).map_err(Error::tensor)?,
-            false => computation.run_into(&given, by, &mut result).map_err(Error::tensor)?,
+            true => result = computation.run_by(&given, kernels, &team).map_err(Error::tensor)?,
+            false => computation.run_into(&given, kernels, &team, &mut result).map_err(Error::tensor)?,
         }
         let seconds = start.elapsed().as_secs_f64();
         println!("{seconds:.9} {}", weighed(&result));

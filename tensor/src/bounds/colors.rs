@@ -136,18 +136,18 @@ impl Colors {
         self.order == other.order
             && self.conditions.len() == other.conditions.len()
             && (extents(self), conditions(self), here.len()) == (extents(other), conditions(other), there.len())
-            && here.iter().zip(&there).all(|(&here, &there)| self.is_like(here, (other, there)))
+            && here.iter().zip(&there).all(|(&here, &there)| self.is_like(here, other, there))
     }
 
     /// Whether the intervals of two formulas follow alike from the variables with one value.
-    fn is_like(&self, here: usize, (other, there): (&Self, usize)) -> bool {
+    fn is_like(&self, here: usize, other: &Self, there: usize) -> bool {
         let single = |of: &Self, position| of.single.iter().position(|(single, _)| *single == position);
         match (single(self, here), single(other, there)) {
             (None, None) => {
                 let (mine, others) = (self.formulas.below(here), other.formulas.below(there));
-                self.formulas.is_like(here, (&other.formulas, there))
+                self.formulas.is_like(here, &other.formulas, there)
                     && mine.len() == others.len()
-                    && mine.into_iter().zip(others).all(|(here, there)| self.is_like(here, (other, there)))
+                    && mine.into_iter().zip(others).all(|(here, there)| self.is_like(here, other, there))
             }
             (here, there) => here == there,
         }

@@ -123,7 +123,7 @@ impl Formulas {
     }
 
     /// Whether an interval depends on others in the same way as another one.
-    pub(super) fn is_like(&self, here: usize, (other, there): (&Self, usize)) -> bool {
+    pub(super) fn is_like(&self, here: usize, other: &Self, there: usize) -> bool {
         self.extents[here] == other.extents[there]
             && match (&self.all[here], &other.all[there]) {
                 (Formula::Blocks { length: mine, .. }, Formula::Blocks { length: others, .. })

@@ -40,7 +40,7 @@ pub(super) fn all(statement: &Statement, processors: usize, rates: &Rates) -> Ve
         let longest = inside.max_by_key(|variable| statement.extent(variable));
         for steps in [steps, 4 * steps] {
             if let Some(divided) = longest.filter(|divided| statement.extent(divided) >= Some(steps))
-                && let Ok(scheduled) = in_steps(statement, &loops, &distributed, (divided, steps))
+                && let Ok(scheduled) = in_steps(statement, &loops, &distributed, divided, steps)
             {
                 found.push((format!("{name}, {divided} in {steps} steps"), algorithm(leaf(scheduled))));
             }
@@ -109,7 +109,8 @@ fn in_steps(
     statement: &Statement,
     loops: &[IndexVariable],
     distributed: &Distributed,
-    (divided, steps): (&IndexVariable, i64),
+    divided: &IndexVariable,
+    steps: i64,
 ) -> Result<Statement, ScheduleError> {
     let (targets, grid): (Vec<IndexVariable>, Vec<i64>) = distributed.iter().cloned().unzip();
     let outer: Vec<_> = targets.iter().map(|target| fresh(statement, target, "o")).collect();

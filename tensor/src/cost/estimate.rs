@@ -82,14 +82,14 @@ impl Estimate {
         if !traffic.is_listed()
             && let Ok(loads) = Loads::new(plan, traffic.machine(), placements)
         {
-            return Self::of_loads(plan, traffic, placements, (&loads, rates));
+            return Self::of_loads(plan, traffic, placements, &loads, rates);
         }
         let processors = traffic.machine().size();
         let steps: Sample = (0..traffic.steps().max(1)).map(|step| (step, 1.0)).collect();
         let mut timelines = vec![Timeline::new(steps.len()); processors];
         let leaves = Leaves::new(plan, rates);
         for (processor, timeline) in timelines.iter_mut().enumerate() {
-            leaves.compute(&steps, (processor, processors), timeline);
+            leaves.compute(&steps, processor, processors, timeline);
         }
         transfer(traffic, rates, &mut timelines);
         let copied = copies(traffic, placements);
@@ -98,9 +98,8 @@ impl Estimate {
                 timeline.before = *copied as f64 / rates.network + rates.latency;
             }
         }
-        let operations = timelines.iter().map(|timeline| timeline.operations).sum();
-        let sums = (operations, copied.iter().sum(), traffic.messages().len());
-        Self::of(traffic, plan.order().steps() * plan.order().points(), sums, (&timelines, &steps, rates.overlap))
+        let (copied, messages) = (copied.iter().sum(), traffic.messages().len());
+        Self { copied, messages, ..Self::of(plan, traffic, &timelines, &steps, rates.overlap) }
     }
 
     /// By what some processors do in some steps.
@@ -108,16 +107,17 @@ impl Estimate {
         plan: &Plan,
         traffic: &Traffic,
         placements: &[(TensorVariable, Placement)],
-        (loads, rates): (&Loads, &Rates),
+        loads: &Loads,
+        rates: &Rates,
     ) -> Self {
         let (leaves, size) = (Leaves::new(plan, rates), traffic.machine().size());
         let (mut timelines, mut messages) = (Vec::new(), 0.0);
         for (number, &(processor, weight)) in loads.processors.iter().enumerate() {
             let mut timeline = Timeline::new(loads.steps.len());
-            leaves.compute(&loads.steps, (processor as usize, size), &mut timeline);
+            leaves.compute(&loads.steps, processor as usize, size, &mut timeline);
             for (tensor, of) in &loads.of {
                 let bytes = tensor.element().size() as f64;
-                messages += weight * timeline.load(&of[number], bytes, (&loads.steps, rates));
+                messages += weight * timeline.load(&of[number], bytes, &loads.steps, rates);
                 if of[number].is_copy && tensor != &loads.of[0].0 {
                     timeline.before += of[number].placed * bytes / rates.network + rates.latency;
                 }
@@ -126,27 +126,22 @@ impl Estimate {
         }
         let operations = IterationsOf::new(&plan.statement, &[]).operations(&[]) as f64;
         // Each message has two ends.
-        let sums = (operations, copied(traffic, placements), (messages / 2.0).round() as usize);
-        let leaves = plan.order().steps() * plan.order().points();
-        Self::of(traffic, leaves, sums, (&timelines, &loads.steps, rates.overlap))
+        let (copied, messages) = (copied(traffic, placements), (messages / 2.0).round() as usize);
+        Self { operations, copied, messages, ..Self::of(plan, traffic, &timelines, &loads.steps, rates.overlap) }
     }
 
-    fn of(
-        traffic: &Traffic,
-        leaves: i64,
-        (operations, copied, messages): (f64, u64, usize),
-        (timelines, steps, overlap): (&[Timeline], &Sample, f64),
-    ) -> Self {
+    /// An estimate of what processors do in these steps, without copies and messages.
+    fn of(plan: &Plan, traffic: &Traffic, timelines: &[Timeline], steps: &Sample, overlap: f64) -> Self {
         let most = |of: &dyn Fn(&Timeline) -> f64| timelines.iter().map(of).fold(0.0, f64::max);
         let weights: Vec<f64> = steps.iter().map(|(_, weight)| *weight).collect();
         Self {
-            operations,
+            operations: timelines.iter().map(|timeline| timeline.operations).sum(),
             most_operations: most(&|timeline| timeline.operations),
             moved: traffic.bytes(),
-            copied,
+            copied: 0,
             most_moved: most(&|timeline| timeline.bytes.0.max(timeline.bytes.1)).round() as u64,
-            messages,
-            leaves,
+            messages: 0,
+            leaves: plan.order().steps() * plan.order().points(),
             memory: traffic.most_memory(),
             computing: most(&|timeline| timeline.computing(&weights)),
             moving: most(&|timeline| timeline.moving(&weights)),
@@ -158,7 +153,7 @@ impl Estimate {
 impl Timeline {
     /// Adds what a processor gets and sends of a tensor with so many bytes for each element. Gives the number of
     /// messages.
-    fn load(&mut self, load: &Load, size: f64, (steps, rates): (&Sample, &Rates)) -> f64 {
+    fn load(&mut self, load: &Load, size: f64, steps: &Sample, rates: &Rates) -> f64 {
         let weights = steps.iter().map(|(_, weight)| *weight).chain([1.0]);
         let mut messages = 0.0;
         for (place, weight) in weights.enumerate() {
@@ -196,7 +191,7 @@ impl Leaves {
     }
 
     /// Adds what one of so many processors does in these steps.
-    fn compute(&self, steps: &Sample, (processor, processors): (usize, usize), timeline: &mut Timeline) {
+    fn compute(&self, steps: &Sample, processor: usize, processors: usize, timeline: &mut Timeline) {
         let (of_operation, of_byte, of_leaf) = self.costs;
         for (place, &(step, stands_for)) in steps.iter().enumerate() {
             for point in points_of(processor, self.order.points(), processors) {

@@ -14,8 +14,10 @@
 use std::sync::Arc;
 
 use bytemuck::AnyBitPattern;
-use maniple::task::{Codec, LeafCall, TaskDefinition};
+use maniple::task::{LeafCall, TaskDefinition};
 use maniple::{Context, FieldId, FieldMask, FutureMap, Privilege, Requirement, Target, TaskLauncher};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::computation::{Preparation, find};
 use super::divisors::checking;
@@ -73,7 +75,7 @@ async fn run(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor], forgets: bool)
         return Err(DistributedError::InPlace { tensor: name() });
     };
     let is_in_rows = Appending::new(&plan.statement).is_some_and(|appending| appending.is_in_rows());
-    let assembly = Assembly::new(cx, &preparation, (launching, forgets), is_in_rows)?;
+    let assembly = Assembly::new(cx, &preparation, launching, forgets, is_in_rows)?;
     match is_in_rows {
         true => assembly.run().await,
         false => assembly.run_in_blocks().await,
@@ -110,7 +112,8 @@ impl<'a> Assembly<'a> {
     fn new(
         cx: &'a Context,
         preparation: &'a Preparation<'a>,
-        (launching, forgets): (&'a Launching, bool),
+        launching: &'a Launching,
+        forgets: bool,
         is_in_rows: bool,
     ) -> Result<Self, DistributedError> {
         let plan = &launching.plan;
@@ -167,7 +170,7 @@ impl<'a> Assembly<'a> {
             Some(*rows)
         });
         let positions: Vec<usize> = positions.collect();
-        let levels = Levels::with_room(cx, (result.element(), is_narrow), result.format().levels(), positions)?;
+        let levels = Levels::with_room(cx, result.element(), is_narrow, result.format().levels(), positions)?;
         let last = result.format().rank() - 1;
         let (Some(pos), Some(crd)) = (levels.offsets(last), levels.coordinates(last)) else {
             return Err(DistributedError::InPlace { tensor: result.name().to_owned() });
@@ -201,14 +204,14 @@ impl<'a> Assembly<'a> {
             false => self.preparation.is_narrow(self.launching, name),
         };
         let made = if output == Output::Counts { plan.counting(&is_narrow) } else { plan.kernel(&is_narrow) };
-        self.preparation.called(self.launching, (&made.kernel, &made.slots))
+        self.preparation.called(self.launching, &made.kernel, &made.slots)
     }
 
     /// The task that counts the elements of each row, and gives how many there are of all.
     fn counting_rows(&self, kernel: Kernel, counts: FieldId) -> Arc<TaskDefinition> {
         let leaf = self.leaf(kernel);
         let first = self.launching.fetches.len();
-        self.task(("count", Codec::of::<i64>()), move |call| {
+        self.task("count", move |call| {
             let mut counts = call.write::<i64, 1>(first, counts)?;
             let Some(rows) = only(counts.space().rects()) else { return Ok(0_i64) };
             let mut counts = counts.span_mut(rows);
@@ -228,7 +231,7 @@ impl<'a> Assembly<'a> {
         let (leaf, color) = (self.leaf(kernel), self.color());
         let first = self.launching.fetches.len();
         let required = move |place, (field, element)| Required { requirement: first + place, field, element };
-        self.task(("assemble", Codec::of::<i64>()), move |call| {
+        self.task("assemble", move |call| {
             let counts = call.read::<i64, 1>(first, counts.0)?;
             let Some(rows) = only(counts.space().rects()) else { return Ok(0_i64) };
             let start = starts[color(call)?];
@@ -266,7 +269,7 @@ impl<'a> Assembly<'a> {
         let points = (order.points() as usize).div_ceil(self.blocks.cx.nodes());
         move |call, made| {
             let values = order.values(*call.arguments::<i64>()?, call.point().coords()[0]);
-            run_leaf(call, &plan, &values, (&kernel, points), made)
+            run_leaf(call, &plan, &values, &kernel, points, made)
         }
     }
 
@@ -287,12 +290,12 @@ impl<'a> Assembly<'a> {
         Blocks { points: self.launching.order.points(), of_point, ..self.blocks.clone() }
     }
 
-    pub(super) fn task<R: Send + Sync + 'static>(
+    pub(super) fn task<R: Serialize + DeserializeOwned + Send + Sync + 'static>(
         &self,
-        (what, codec): (&str, Codec),
+        what: &str,
         run: impl Fn(&LeafCall<'_>) -> maniple::Result<R> + Send + Sync + 'static,
     ) -> Arc<TaskDefinition> {
-        task((what, self.launching.plan.statement.result()), codec, run)
+        task(what, self.launching.plan.statement.result(), run)
     }
 
     /// Launches a task at each step, with what operands points are given then, and what follows from the blocks of

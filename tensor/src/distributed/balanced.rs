@@ -60,7 +60,7 @@ impl Tensor {
                 return Err(DistributedError::Unfit { tensor, reason });
             }
             let last = format.levels().len() - 1;
-            let ends = Ends::new(cx, self, (last, parts.max(1) as i64)).await?;
+            let ends = Ends::new(cx, self, last, parts.max(1) as i64).await?;
             let begins = ends.rows().iter().filter(|(first, end)| first < end).map(|(first, _)| *first);
             let mut cuts: Vec<i64> = begins.skip(1).filter(|first| *first > 0).collect();
             cuts.dedup();

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use maniple::space::Rect;
-use maniple::task::{Codec, TaskDefinition};
+use maniple::task::TaskDefinition;
 use maniple::{Privilege, Requirement, Target};
 
 use super::assemble::Assembly;
@@ -32,7 +32,7 @@ impl Assembly<'_> {
         if total == 0 {
             return without_entries(cx, result);
         }
-        let (entries, room) = Entries::with_room(cx, (result, total), index)?;
+        let (entries, room) = Entries::with_room(cx, result, total, index)?;
         let of_blocks = blocks.partition(&room, &of_entries)?;
         let given = |blocks: &Blocks<'_>| {
             let target = Target::Partition(of_blocks.clone(), blocks.projection());
@@ -41,7 +41,7 @@ impl Assembly<'_> {
         let written = Entries { requirement: self.launching.fetches.len(), ..entries.clone() };
         let kernel = self.kernel(Output::Entries, index)?;
         let kept = Kept::new(cx);
-        let writing = self.writing(kernel, (written, Arc::clone(&coordinates)), Arc::clone(&kept));
+        let writing = self.writing(kernel, written, Arc::clone(&coordinates), Arc::clone(&kept));
         let positions = all_measured(self.in_steps::<Measured>(&writing, &given).await?, result)?;
         let packing = Packing { blocks, variable: result, coordinates, entries, of_blocks, kept };
         let made = packing.stored(positions).await?;
@@ -70,7 +70,7 @@ impl Assembly<'_> {
     /// The task that counts what a point computes.
     fn counting(&self, kernel: Kernel, blocks: Intervals) -> Arc<TaskDefinition> {
         let (leaf, color) = (self.leaf(kernel), self.color());
-        self.task(("count", Codec::of::<i64>()), move |call| {
+        self.task("count", move |call| {
             let (first, end) = blocks[color(call)?];
             let mut next = [0_i64];
             if first < end {
@@ -84,12 +84,13 @@ impl Assembly<'_> {
     fn writing(
         &self,
         kernel: Kernel,
-        (entries, blocks): (Entries, Intervals),
+        entries: Entries,
+        blocks: Intervals,
         kept: Arc<KeptBlocks>,
     ) -> Arc<TaskDefinition> {
         let (leaf, color) = (self.leaf(kernel), self.color());
         let result = self.launching.plan.statement.result().clone();
-        self.task(("compute", Codec::of::<Measured>()), move |call| {
+        self.task("compute", move |call| {
             let number = color(call)?;
             let rows = blocks[number];
             if rows.0 == rows.1 {
@@ -98,7 +99,7 @@ impl Assembly<'_> {
             let block = Block { variable: &result, rows, least: &[] };
             let Some(own) = entries.of_values().only(call)? else {
                 let packed = block.packed_of(vec![Vec::new(); result.order()], &[]);
-                return Ok(measured(&kept, (number as i64, &[]), packed));
+                return Ok(measured(&kept, number as i64, &[], packed));
             };
             let coordinates = entries.of_coordinates().map(|field| field.write(call));
             let (mut coordinates, mut values) =
@@ -114,7 +115,7 @@ impl Assembly<'_> {
             leaf(call, made)?;
             let coordinates = coordinates.iter().map(|coordinates| widened(coordinates.bytes(), entries.index));
             let packed = block.packed_of(coordinates.collect(), values.bytes());
-            Ok(measured(&kept, (number as i64, &[]), packed))
+            Ok(measured(&kept, number as i64, &[], packed))
         })
     }
 }

@@ -13,6 +13,7 @@ use super::cuts::Cuts;
 use super::divisors::checking;
 use super::error::DistributedError;
 use super::fetch::{Fetching, Given, below, partition};
+use super::fields::Required;
 use super::launched::Launched;
 use super::leaf::{Kernel, Made, Parameter, Viewed, definition};
 use super::levels::Component;
@@ -148,8 +149,8 @@ impl<'a> Preparation<'a> {
                 (Pieces::Below(offsets), Space::Positions(level) | Space::Offsets(level)) => {
                     let has_offsets = tensor.levels().is_some_and(|levels| levels.offsets(*level).is_some());
                     match &graph.partitions[*offsets].pieces {
-                        Pieces::Bounds(colors) if !has_offsets => partition(cx, (tensor, *space), colors)?,
-                        _ => below(cx, (tensor, *level), &partitions[*offsets]).await?,
+                        Pieces::Bounds(colors) if !has_offsets => partition(cx, tensor, *space, colors)?,
+                        _ => below(cx, tensor, *level, &partitions[*offsets]).await?,
                     }
                 }
                 (Pieces::Below(offsets), Space::Elements | Space::Words(_)) => partitions[*offsets].clone(),
@@ -160,17 +161,17 @@ impl<'a> Preparation<'a> {
                         positions: &partitions[*positions],
                         colors: graph.colors(*positions),
                     };
-                    named.pieces(cx, (tensor, *space), *dimension).await?
+                    named.pieces(cx, tensor, *space, *dimension).await?
                 }
                 (Pieces::Shares(shares), space) => {
                     let whole = Shares { rows: None, ..*shares };
                     let known = match ends.entry(whole) {
                         Entry::Occupied(known) => known.into_mut(),
                         Entry::Vacant(place) => {
-                            place.insert(Ends::new(cx, &tensors[shares.tensor], (shares.level, shares.parts)).await?)
+                            place.insert(Ends::new(cx, &tensors[shares.tensor], shares.level, shares.parts).await?)
                         }
                     };
-                    known.partition(cx, (tensor, *space), shares.rows)?
+                    known.partition(cx, tensor, *space, shares.rows)?
                 }
                 (Pieces::Rows(colors), space) => {
                     let name = tensor.variable();
@@ -183,9 +184,9 @@ impl<'a> Preparation<'a> {
                         rows.push((name.clone(), Arc::clone(colors), Ends::of_rows(cx, tensor, own).await?));
                     }
                     let (_, _, known) = rows.iter().find(is_known).expect("it was made");
-                    known.partition(cx, (tensor, *space), None)?
+                    known.partition(cx, tensor, *space, None)?
                 }
-                (Pieces::Bounds(colors), space) => partition(cx, (tensor, *space), colors)?,
+                (Pieces::Bounds(colors), space) => partition(cx, tensor, *space, colors)?,
             };
             tensor.cuts().remember(cut, &made);
             partitions.push(made);
@@ -282,7 +283,7 @@ impl Preparation<'_> {
                     (fields, bytes) = (fields.union(&FieldMask::of(field)), bytes + element.size() as u64);
                 }
             }
-            fetches.push(Fetching::new(launching, fetch, (tensor.variable().element(), (fields, bytes)), given));
+            fetches.push(Fetching::new(launching, fetch, tensor.variable().element(), fields, bytes, given));
         }
         fetches
     }
@@ -311,10 +312,10 @@ impl Preparation<'_> {
     fn leaf(&self, launching: &Launching) -> Result<Kernel, DistributedError> {
         let (plan, leaf) = (&launching.plan, launching.plan.leaf());
         match leaf.tensors.iter().all(|tensor| self.is_narrow(launching, tensor.name())) {
-            true => self.called(launching, (&leaf.kernel, &leaf.slots)),
+            true => self.called(launching, &leaf.kernel, &leaf.slots),
             false => {
                 let made = plan.kernel(&|name| self.is_narrow(launching, name));
-                self.called(launching, (&made.kernel, &made.slots))
+                self.called(launching, &made.kernel, &made.slots)
             }
         }
     }
@@ -323,7 +324,8 @@ impl Preparation<'_> {
     pub(super) fn called(
         &self,
         launching: &Launching,
-        (kernel, slots): (&LoopKernel, &[Slot]),
+        kernel: &LoopKernel,
+        slots: &[Slot],
     ) -> Result<Kernel, DistributedError> {
         let (plan, leaf) = (&launching.plan, launching.plan.leaf());
         let tensor = |name: &str| self.given(launching, name);
@@ -334,7 +336,7 @@ impl Preparation<'_> {
             };
             let (requirement, tensor) = launching.fetches.iter().enumerate().find_map(find)?;
             let Component { field, element, .. } = tensor.component(slot);
-            Some(Viewed { requirement, field, element, modes: tensor.modes().clone() })
+            Some(Viewed { required: Required { requirement, field, element }, modes: tensor.modes().clone() })
         };
         let argument = |slot: &Slot| match slot {
             Slot::Fixed(variable) => leaf.fixed.iter().position(|fixed| fixed == variable).map(Parameter::Fixed),

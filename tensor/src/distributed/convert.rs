@@ -13,7 +13,7 @@ use super::error::DistributedError;
 use super::fetch::by_color;
 use super::fields::only;
 use super::levels::words;
-use super::lists::{Evidence, Lists, Wrong, check_packed, packed, tasks_for};
+use super::lists::{Evidence, Lists, Problem, check_packed, packed, tasks_for};
 use super::modes::is_in_region;
 use super::pending::Pending;
 use super::placed_levels::cut_levels;
@@ -52,7 +52,7 @@ impl Tensor {
             }
             check_packed(variable)?;
             let (source, tasks) = Source::of(cx, self).await?;
-            packed(cx, variable, (Arc::new(source), tasks)).await
+            packed(cx, variable, Arc::new(source), tasks).await
         })
     }
 
@@ -122,7 +122,7 @@ impl Source {
 
     async fn new(cx: &Context, tensor: &Tensor, parts: i64) -> Result<Self, DistributedError> {
         let variable = tensor.variable().clone();
-        let positions = Ends::new(cx, tensor, (0, parts)).await?.positions;
+        let positions = Ends::new(cx, tensor, 0, parts).await?.positions;
         let runs = |level: &Vec<Interval>| level.iter().map(|run| vec![*run]).collect();
         let (levels, values) = cut_levels(cx, tensor, &positions.iter().map(runs).collect::<Vec<_>>())?;
         let (mut given, mut requirements) = (Vec::new(), Vec::new());
@@ -183,7 +183,7 @@ impl Source {
                     _ => Array::I64(numbers(call, given)?),
                 };
                 match given.stored.per {
-                    Per::Word => array = Array::I64(moved_down(&array, (first, first + count))),
+                    Per::Word => array = Array::I64(moved_down(&array, first, count)),
                     Per::Position | Per::Slot => {}
                     Per::Parent if level > 0 => {}
                     // From the first position of the part on; the root is told of all.
@@ -215,14 +215,14 @@ impl Lists for Source {
         &self.requirements
     }
 
-    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Wrong>> {
+    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Problem>> {
         // What is stored was checked when it was.
         with_element!(self.element(), T => self.part::<T>(call)?.for_each(|at, value| into.push(at, value)));
         Ok(Ok(Evidence::default()))
     }
 
-    fn error(&self, (_, reason): Wrong) -> DistributedError {
-        maniple::Error::application(reason).into()
+    fn error(&self, problem: Problem) -> DistributedError {
+        maniple::Error::application(problem.reason).into()
     }
 }
 
@@ -232,14 +232,15 @@ fn numbers<N: FieldValue>(call: &LeafCall<'_>, given: &Given) -> maniple::Result
     Ok(only(numbers.space().rects()).map(|own| numbers.span(own).to_vec()).unwrap_or_default())
 }
 
-/// The bits of positions, of which the words are given that have them, from the first bit of the first word on.
-fn moved_down(bits: &Array, (first, end): Interval) -> Vec<i64> {
+/// The bits of so many positions from the first on, of which the words are given that have them, from the first bit of
+/// the first word on.
+fn moved_down(bits: &Array, first: i64, count: i64) -> Vec<i64> {
     let shift = first % 64;
     let word = |place: usize| if place < bits.len() { bits.get(place) as u64 } else { 0 };
-    let (_, count) = words((0, end - first));
+    let (_, words) = words(0, count);
     let moved = |place: usize| match shift {
         0 => word(place) as i64,
         _ => (word(place) >> shift | word(place + 1) << (64 - shift)) as i64,
     };
-    (0..count as usize).map(moved).collect()
+    (0..words as usize).map(moved).collect()
 }

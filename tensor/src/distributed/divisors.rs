@@ -34,7 +34,7 @@ pub(super) fn checking(cx: &Context, tensor: &Tensor) -> Result<Option<(AnyRect,
             }
         }
     });
-    in_pieces(cx, (tensor.region(), field, Privilege::Read), &pieces, task).map(Some)
+    in_pieces(cx, tensor.region(), field, Privilege::Read, &pieces, task).map(Some)
 }
 
 /// The place of the first element that is no divisor, and the element.

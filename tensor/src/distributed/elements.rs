@@ -8,7 +8,7 @@ use maniple::task::{Codec, TaskDefinition, TaskOptions, Value};
 use maniple::{Context, FieldValue, FutureMap, Privilege};
 
 use super::error::DistributedError;
-use super::lists::Wrong;
+use super::lists::Problem;
 use super::rows::{Body, blocks_for, in_pieces};
 use super::tensor::Tensor;
 use crate::element::Element;
@@ -139,7 +139,7 @@ impl Tensor {
         &self,
         cx: &Context,
         pieces: &[Rectangle],
-        row: impl Fn(&mut K, &[i64], &mut [T]) -> Result<(), Wrong> + Send + Sync + 'static,
+        row: impl Fn(&mut K, &[i64], &mut [T]) -> Result<(), Problem> + Send + Sync + 'static,
     ) -> Result<Option<Put>, DistributedError> {
         self.check_dense()?;
         self.check_type(T::TYPE)?;
@@ -167,13 +167,12 @@ impl Tensor {
         if pieces.is_empty() {
             return Ok(None);
         }
-        let task = TaskDefinition::new("make elements").codec(Codec::of::<Result<(), Wrong>>());
+        let task = TaskDefinition::new("make elements").codec(Codec::of::<Result<(), Problem>>());
         let task = task.leaf(TaskOptions::default(), body);
-        let all = (self.region(), self.field(), Privilege::Discard);
-        let (domain, launcher) = in_pieces(cx, all, &pieces, task)?;
-        Ok(Some(cx.index_launch(domain, launcher.typed::<Result<(), Wrong>>())))
+        let (domain, launcher) = in_pieces(cx, self.region(), self.field(), Privilege::Discard, &pieces, task)?;
+        Ok(Some(cx.index_launch(domain, launcher.typed::<Result<(), Problem>>())))
     }
 }
 
 /// Elements that are being set: what is wrong for each piece.
-type Put = FutureMap<Result<(), Wrong>>;
+type Put = FutureMap<Result<(), Problem>>;

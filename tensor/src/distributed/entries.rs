@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use maniple::space::{AnyRect, Rect};
-use maniple::task::{Codec, LeafCall};
+use maniple::task::LeafCall;
 use maniple::{Context, FieldValue, Requirement, TaskLauncher};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::batches::Batches;
 use super::convert::Source;
 use super::error::DistributedError;
-use super::lists::{Evidence, Lists, Wrong, check_packed, packed};
+use super::lists::{Evidence, Lists, Problem, check_packed, packed};
 use super::numbers::{HAS_ELEMENT, as_element, no_element};
 use super::packing::task;
 use super::pending::Pending;
@@ -43,7 +43,7 @@ impl Tensor {
         self.check_in_levels(T::TYPE)?;
         let (source, _) = Source::of(cx, self).await?;
         let (requirements, parts) = (source.requirements().to_vec(), source.parts());
-        let task = task(("go through", self.variable()), Codec::of::<R>(), move |call| {
+        let task = task("go through", self.variable(), move |call| {
             let mut found = start();
             source.part::<T>(call)?.for_each(|at, value| fold(&mut found, at, value));
             Ok(found)
@@ -86,10 +86,10 @@ impl Tensor {
             source.part::<T>(call)?.for_each(|at, value| map(at, value, &mut within));
             Ok(match outside {
                 None => Ok(Evidence::default()),
-                Some(at) => Err((None, format!("an entry was made at {at:?}, outside of {extents:?}"))),
+                Some(at) => Err(format!("an entry was made at {at:?}, outside of {extents:?}").into()),
             })
         });
-        Changed::packed((cx, self), variable, visit).await
+        Changed::packed(cx, self, variable, visit).await
     }
 
     /// The tensor that statements call `variable`, with the elements of this one in its type: floats are rounded, and
@@ -121,10 +121,10 @@ impl Tensor {
             self.check_in_levels(self.variable().element())?;
             let element = variable.element();
             let visit: Box<Visit> = Box::new(move |source, call, into| {
-                let change = (&*change, element);
-                with_element!(source.element(), T => changed::<T>((source, call), change, into))
+                let change = &*change;
+                with_element!(source.element(), T => changed::<T>(source, call, change, element, into))
             });
-            Changed::packed((cx, self), variable, visit).await
+            Changed::packed(cx, self, variable, visit).await
         })
     }
 
@@ -138,7 +138,8 @@ impl Tensor {
 }
 
 /// A function that lists the entries that are made of those of the part of a task's point.
-type Visit = dyn Fn(&Source, &LeafCall<'_>, &mut Batches<'_>) -> maniple::Result<Result<Evidence, Wrong>> + Send + Sync;
+type Visit =
+    dyn Fn(&Source, &LeafCall<'_>, &mut Batches<'_>) -> maniple::Result<Result<Evidence, Problem>> + Send + Sync;
 
 /// A function that makes an element of another one, or none.
 type Change = dyn Fn(Scalar) -> Option<Scalar> + Send + Sync;
@@ -153,13 +154,14 @@ struct Changed {
 impl Changed {
     /// The tensor of what is made of the entries of another one.
     async fn packed(
-        (cx, tensor): (&Context, &Tensor),
+        cx: &Context,
+        tensor: &Tensor,
         variable: &TensorVariable,
         visit: Box<Visit>,
     ) -> Result<Tensor, DistributedError> {
         let (source, tasks) = Source::of(cx, tensor).await?;
         let changed = Self { source, variable: variable.clone(), visit };
-        packed(cx, variable, (Arc::new(changed), tasks)).await
+        packed(cx, variable, Arc::new(changed), tasks).await
     }
 }
 
@@ -172,21 +174,23 @@ impl Lists for Changed {
         self.source.requirements()
     }
 
-    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Wrong>> {
+    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Problem>> {
         (self.visit)(&self.source, call, into)
     }
 
-    fn error(&self, (_, reason): Wrong) -> DistributedError {
-        DistributedError::Unfit { tensor: self.variable.name().to_owned(), reason }
+    fn error(&self, problem: Problem) -> DistributedError {
+        DistributedError::Unfit { tensor: self.variable.name().to_owned(), reason: problem.reason }
     }
 }
 
 /// Lists the entries of a part with other elements, of this type.
 fn changed<T: Element>(
-    (source, call): (&Source, &LeafCall<'_>),
-    (change, element): (&Change, ElementType),
+    source: &Source,
+    call: &LeafCall<'_>,
+    change: &Change,
+    element: ElementType,
     into: &mut Batches<'_>,
-) -> maniple::Result<Result<Evidence, Wrong>> {
+) -> maniple::Result<Result<Evidence, Problem>> {
     let mut wrong = None;
     source.part::<T>(call)?.for_each(|at, value| match change(value.to_scalar()) {
         Some(value) => into.push_scalar(at, value),

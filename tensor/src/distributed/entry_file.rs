@@ -15,7 +15,7 @@ use maniple_files::{ArrayText, Entries, EntryArrays, EntryText, Number, Order, P
 use parking_lot::Mutex;
 
 use super::error::DistributedError;
-use super::lists::{Evidence, Wrong};
+use super::lists::{Evidence, Problem};
 use super::tcs::Counted;
 use crate::element::ElementType;
 use crate::notation::cast;
@@ -207,9 +207,9 @@ impl EntryFile {
     }
 
     /// Reads elements of a file that has [all in an order](Self::order): those from the first one named on.
-    pub(super) fn read_elements<T: Number>(&self, elements: Range<u64>) -> Result<Vec<T>, Wrong> {
+    pub(super) fn read_elements<T: Number>(&self, elements: Range<u64>) -> Result<Vec<T>, Problem> {
         let read = match &self.entries {
-            Kind::Text(_) => return Err((None, "it lists entries, and not all elements".to_owned())),
+            Kind::Text(_) => return Err("it lists entries, and not all elements".to_owned().into()),
             Kind::Matrix(text) => text.read_elements(elements),
             Kind::Arrays(arrays) => arrays.read_elements(elements),
         };
@@ -219,10 +219,10 @@ impl EntryFile {
     /// Visits the entries of one of so many parts, with their coordinates.
     pub(super) fn read_part<T: Number>(
         &self,
-        part: (u64, u64),
+        part: u64,
+        parts: u64,
         visit: &mut dyn FnMut(&[u64], T),
-    ) -> Result<Evidence, Wrong> {
-        let (part, parts) = part;
+    ) -> Result<Evidence, Problem> {
         let read = match &self.entries {
             Kind::Text(text) => text.read_part(part, parts, visit).map(|listed| (listed, Vec::new())),
             Kind::Matrix(text) => text.read_part(part, parts, visit).map(|()| (0, Vec::new())),
@@ -260,7 +260,7 @@ impl EntryFile {
     }
 
     /// Checks what tells of all parts, in their order.
-    pub(super) fn check(&self, all: &[Evidence]) -> Result<(), Wrong> {
+    pub(super) fn check(&self, all: &[Evidence]) -> Result<(), Problem> {
         let checked = match &self.entries {
             Kind::Text(text) => text.check_listed(all.iter().map(|(listed, _)| listed).sum()),
             Kind::Matrix(_) => Ok(()),
@@ -305,7 +305,7 @@ impl EntryFile {
         }
     }
 
-    pub(super) fn wrong(&self, (line, reason): Wrong) -> DistributedError {
+    pub(super) fn wrong(&self, Problem { line, reason }: Problem) -> DistributedError {
         let name = line.map_or_else(|| self.name.to_string(), |line| format!("{}:{line}", self.name));
         DistributedError::File { name, reason, is_input: true }
     }
@@ -337,11 +337,11 @@ fn listed<T: Number>(arrays: &EntryArrays<Counted>, parallel: &dyn Parallel) -> 
 }
 
 /// The problem that a reader reports, with the line if the reader knows it.
-pub(super) fn told(error: &ReadError) -> Wrong {
+pub(super) fn told(error: &ReadError) -> Problem {
     match error {
-        ReadError::Line { line, problem } => (Some(*line), problem.to_string()),
-        ReadError::Byte { problem, .. } => (None, problem.to_string()),
-        other @ ReadError::Io(_) => (None, other.to_string()),
+        ReadError::Line { line, problem } => Problem { line: Some(*line), reason: problem.to_string() },
+        ReadError::Byte { problem, .. } => problem.to_string().into(),
+        other @ ReadError::Io(_) => other.to_string().into(),
     }
 }
 

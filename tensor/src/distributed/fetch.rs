@@ -50,7 +50,9 @@ impl Fetching {
     pub(super) fn new(
         launching: &Launching,
         fetch: &Fetch,
-        (element, (fields, bytes)): (ElementType, (FieldMask, u64)),
+        element: ElementType,
+        fields: FieldMask,
+        bytes: u64,
         pieces: Given,
     ) -> Self {
         let (depends, order) = (fetch.loops(), Arc::clone(&launching.order));
@@ -81,7 +83,7 @@ impl Fetching {
         let (pieces, points) =
             (partition.partitioning().pieces(), AnyRect::from(Rect::<1>::from(0..self.order.points())));
         let of = |step: i64, block: &AnyRect| {
-            let colors = block.points().map(|point| self.fetch.color(&self.order, (step, point[0])));
+            let colors = block.points().map(|point| self.fetch.color(&self.order, step, point[0]));
             let colors: BTreeSet<i64> = colors.collect();
             colors.iter().map(|color| pieces[*color as usize].space().volume() * self.bytes).sum::<u64>()
         };
@@ -114,7 +116,7 @@ impl Fetching {
             ),
         };
         let (order, fetch) = (Arc::clone(&self.order), self.fetch.clone());
-        let projection = || by_color(self.order.points(), move |point| fetch.color(&order, (step, point)));
+        let projection = || by_color(self.order.points(), move |point| fetch.color(&order, step, point));
         let target = match &self.pieces {
             Given::Piece(partition) => Target::Partition(partition.clone(), projection()),
             Given::All(region) => region.clone().into(),
@@ -139,34 +141,31 @@ pub(super) fn by_color(points: i64, color: impl Fn(i64) -> i64 + Send + Sync + '
 /// A partition of a space of the tensor into the pieces of all colors.
 pub(super) fn partition(
     cx: &Context,
-    (tensor, space): (&Tensor, Space),
+    tensor: &Tensor,
+    space: Space,
     colors: &Colors,
 ) -> Result<LogicalPartition, DistributedError> {
-    let stored = (tensor.variable().format(), tensor.variable().dimensions());
+    let (format, dimensions) = (tensor.variable().format(), tensor.variable().dimensions());
     let has_offsets = |level: usize| tensor.levels().is_some_and(|levels| levels.offsets(level).is_some());
     let piece = |color| match space {
-        Space::Positions(1) if !tensor.variable().format().is_plain() => {
-            Ok(along_diagonals(tensor, &colors.parts(color)))
-        }
+        Space::Positions(1) if !format.is_plain() => Ok(along_diagonals(tensor, &colors.parts(color))),
         Space::Offsets(level) => {
             // One more ends the last.
             let after = i64::from(has_offsets(level));
-            let parents = parents_of(&colors.parts(color), stored, level).into_iter();
+            let parents = parents_of(&colors.parts(color), format, dimensions, level).into_iter();
             Ok(positions(parents.map(|(first, end)| (first, end + after))))
         }
         Space::Words(level) => {
             let each_has = below_each(tensor, level);
-            let parents = parents_of(&colors.parts(color), stored, level).into_iter();
+            let parents = parents_of(&colors.parts(color), format, dimensions, level).into_iter();
             Ok(positions(
-                parents
-                    .filter(|(first, end)| first < end)
-                    .map(|(first, end)| words((first * each_has, end * each_has))),
+                parents.filter(|(first, end)| first < end).map(|(first, end)| words(first * each_has, end * each_has)),
             ))
         }
         // Below so many positions above, without offsets.
         Space::Positions(level) => {
             let each_has = below_each(tensor, level);
-            let parents = parents_of(&colors.parts(color), stored, level).into_iter();
+            let parents = parents_of(&colors.parts(color), format, dimensions, level).into_iter();
             Ok(positions(parents.map(|(first, end)| (first * each_has, end * each_has))))
         }
         Space::Elements => tensor.space(&colors.parts(color)),
@@ -204,7 +203,8 @@ pub(super) fn positions(intervals: impl Iterator<Item = (i64, i64)>) -> AnySpace
 /// A partition of the positions of a level into what is below the pieces of its offsets.
 pub(super) async fn below(
     cx: &Context,
-    (tensor, level): (&Tensor, usize),
+    tensor: &Tensor,
+    level: usize,
     offsets: &LogicalPartition,
 ) -> Result<LogicalPartition, DistributedError> {
     let sources: Split<(), 1> = Split::try_from_logical(offsets.clone())?;

@@ -8,7 +8,7 @@ use maniple::task::LeafCall;
 use super::batches::Batches;
 use super::error::DistributedError;
 use super::fields::{index_type, is_narrow};
-use super::lists::{Evidence, Lists, Wrong, check_packed, packed, tasks_for};
+use super::lists::{Evidence, Lists, Problem, check_packed, packed, tasks_for};
 use super::modes::is_in_region;
 use super::pending::Pending;
 use super::tensor::Tensor;
@@ -49,7 +49,7 @@ impl Tensor {
             let bytes = generator.most_entries(variable.dimensions()) * entry as f64;
             let parts = tasks_for(cx, bytes as usize);
             let rows = Rows { variable: variable.clone(), generator: generator.clone(), seed, parts };
-            packed(cx, variable, (Arc::new(rows), parts)).await
+            packed(cx, variable, Arc::new(rows), parts).await
         })
     }
 
@@ -88,17 +88,17 @@ impl Lists for Rows {
         self.parts
     }
 
-    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Wrong>> {
+    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Problem>> {
         let (dimensions, part) = (self.variable.dimensions(), call.point().coords()[0]);
         let begin = |part: i64| (i128::from(dimensions[0]) * i128::from(part) / i128::from(self.parts)) as i64;
         let rows = begin(part)..begin(part + 1);
         let made = with_element!(self.variable.element(), T => {
             self.generator.for_each(dimensions, rows, self.seed, |at, value: T| into.push(at, value))
         });
-        Ok(made.map(|()| Evidence::default()).map_err(|error| (None, error.to_string())))
+        Ok(made.map(|()| Evidence::default()).map_err(|error| error.to_string().into()))
     }
 
-    fn error(&self, (_, reason): Wrong) -> DistributedError {
-        maniple::Error::application(reason).into()
+    fn error(&self, problem: Problem) -> DistributedError {
+        maniple::Error::application(problem.reason).into()
     }
 }

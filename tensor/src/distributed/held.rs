@@ -1,9 +1,9 @@
 //! The elements that a task has of a tensor, as kernels see them.
 
-use maniple::FieldId;
 use maniple::access::Strided;
 use maniple::task::LeafCall;
 
+use super::fields::Required;
 use super::modes::Modes;
 use crate::element::ElementType;
 use crate::kernel::{Dimension, View};
@@ -27,8 +27,7 @@ pub(super) struct Held<'a> {
 impl<'a> Held<'a> {
     pub(super) fn new(
         call: &LeafCall<'a>,
-        (requirement, field): (usize, FieldId),
-        element: ElementType,
+        Required { requirement, field, element }: Required,
     ) -> maniple::Result<Self> {
         // Points may be many rectangles, which are looked at one by one only where they lie apart.
         let parts = with_element!(element, T => match call.strided_around::<T>(requirement, field) {

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value, Workers};
-use maniple::{Arrangement, Error, FieldId, LayoutConstraint};
+use maniple::{Arrangement, Error, LayoutConstraint};
 
+use super::fields::Required;
 use super::held::Held;
 use super::modes::Modes;
-use crate::element::ElementType;
 use crate::kernel::{Argument, Executable, Team};
 use crate::lower::Output;
 use crate::plan::{Order, Plan};
@@ -84,11 +84,9 @@ impl<'v> MadeViews<'v> {
     }
 }
 
-/// A field of what a task requires.
+/// A field of what a task requires, and how it has the tensor's dimensions.
 pub(super) struct Viewed {
-    pub(super) requirement: usize,
-    pub(super) field: FieldId,
-    pub(super) element: ElementType,
+    pub(super) required: Required,
     pub(super) modes: Modes,
 }
 
@@ -101,7 +99,7 @@ pub(super) fn definition(nodes: usize, plan: &Arc<Plan>, order: &Order, kernel: 
     let options = TaskOptions { layout, ..TaskOptions::default() };
     TaskDefinition::new(&plan.leaf().kernel.name.clone()).leaf(options, move |call| {
         let values = order.values(*call.arguments::<i64>()?, call.point().coords()[0]);
-        run_leaf(call, &plan, &values, (&kernel, points), MadeViews::default())?;
+        run_leaf(call, &plan, &values, &kernel, points, MadeViews::default())?;
         Ok(Value::new(()))
     })
 }
@@ -112,7 +110,8 @@ pub(super) fn run_leaf(
     call: &LeafCall<'_>,
     plan: &Plan,
     values: &[i64],
-    (Kernel { executable, parameters }, points): (&Kernel, usize),
+    Kernel { executable, parameters }: &Kernel,
+    points: usize,
     mut made: MadeViews<'_>,
 ) -> maniple::Result<()> {
     let workers = call.workers();
@@ -121,7 +120,7 @@ pub(super) fn run_leaf(
         Parameter::View(viewed) => Some(viewed),
         _ => None,
     });
-    let held = viewed.clone().map(|viewed| Held::new(call, (viewed.requirement, viewed.field), viewed.element));
+    let held = viewed.clone().map(|viewed| Held::new(call, viewed.required));
     let mut held = held.collect::<maniple::Result<Vec<Held<'_>>>>()?;
     // SAFETY: the views go with `arguments`, before the call does. The kernel stays within the parts that the plan has
     // fetched, and writes to its first buffer alone, for which the task has a privilege.

@@ -70,7 +70,7 @@ impl Levels {
             .filter(|component| component.name != "bits")
             .all(|component| !matches!(component.array, Array::I64(_)));
         let positions = stored.levels().iter().map(|level| level.positions).collect();
-        let made = Self::with_room(cx, (T::TYPE, is_narrow), stored.format().levels(), positions)?;
+        let made = Self::with_room(cx, T::TYPE, is_narrow, stored.format().levels(), positions)?;
         for (level, components) in made.levels.iter().enumerate() {
             for (component, to) in components {
                 let numbers = Numbers { levels: Arc::clone(stored.shared_levels()), level, component: *component };
@@ -91,7 +91,8 @@ impl Levels {
     /// them has a value. Offsets and coordinates are narrow or not.
     pub(super) fn with_room(
         cx: &Context,
-        (element, is_narrow): (ElementType, bool),
+        element: ElementType,
+        is_narrow: bool,
         kinds: &[Level],
         positions: Vec<usize>,
     ) -> Result<Self, DistributedError> {
@@ -238,11 +239,7 @@ impl Levels {
 }
 
 /// The positions above a level, all of which are dense, that parts of a tensor's coordinates have.
-pub(super) fn parents_of(
-    parts: &[Rectangle],
-    (format, dimensions): (&Format, &[i64]),
-    level: usize,
-) -> Vec<(i64, i64)> {
+pub(super) fn parents_of(parts: &[Rectangle], format: &Format, dimensions: &[i64], level: usize) -> Vec<(i64, i64)> {
     let of_parts = parts.iter().filter(|part| !part.is_empty()).flat_map(|part| {
         let bounds: Vec<(i64, i64)> = part.bounds().collect();
         let mut intervals = vec![(0, 1)];
@@ -269,7 +266,7 @@ pub(super) fn parents_of(
 }
 
 /// The words with the bits of these positions.
-pub(super) fn words((first, end): (i64, i64)) -> (i64, i64) {
+pub(super) fn words(first: i64, end: i64) -> (i64, i64) {
     if first < end { (first / 64, (end - 1) / 64 + 1) } else { (0, 0) }
 }
 
@@ -369,7 +366,7 @@ fn put_with(cx: &Context, to: &Component, rows: usize, body: Box<Body>) -> Resul
     let block = |number: usize| (rows as u128 * number as u128 / count as u128) as i64;
     let pieces: Vec<AnySpace> =
         (0..count).map(|number| AnyRect::from(Rect::<1>::from(block(number)..block(number + 1))).into()).collect();
-    let (domain, launcher) = in_pieces(cx, (&to.region, to.field, Privilege::Discard), &pieces, task)?;
+    let (domain, launcher) = in_pieces(cx, &to.region, to.field, Privilege::Discard, &pieces, task)?;
     cx.index_launch(domain, launcher.typed::<()>());
     Ok(())
 }

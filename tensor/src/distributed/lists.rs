@@ -7,8 +7,9 @@
 use std::sync::Arc;
 
 use maniple::space::{AnyRect, AnySpace, IndexSpace, Rect};
-use maniple::task::{Codec, LeafCall};
+use maniple::task::LeafCall;
 use maniple::{Context, Error, Privilege, Requirement, Target, TaskLauncher};
+use serde::{Deserialize, Serialize};
 
 use super::batches::{Batches, Take};
 use super::error::DistributedError;
@@ -28,7 +29,17 @@ use crate::notation::TensorVariable;
 const MOST_TASKS: usize = 64;
 
 /// A problem with a file, and its line if the file has lines.
-pub(super) type Wrong = (Option<u64>, String);
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Problem {
+    pub(super) line: Option<u64>,
+    pub(super) reason: String,
+}
+
+impl From<String> for Problem {
+    fn from(reason: String) -> Self {
+        Self { line: None, reason }
+    }
+}
 
 /// The evidence, beside its entries, that a part is right: the number of entries that the lines of a file list, and the
 /// checksums of its arrays. Entries that come from no file have no evidence.
@@ -46,7 +57,7 @@ pub(super) trait Lists: Send + Sync {
 
     /// Lists the entries of the part of a task's point: the same ones in the same order each time, with elements of the
     /// type of the tensor that they become.
-    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Wrong>>;
+    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Problem>>;
 
     /// Whether to list takes so long that entries are kept, where there is room, from when they are counted until they
     /// are written.
@@ -55,12 +66,12 @@ pub(super) trait Lists: Send + Sync {
     }
 
     /// Checks what tells of all parts, in their order. Nodes may find other things, if they have other files.
-    fn check(&self, _all: &[Evidence]) -> Result<(), Wrong> {
+    fn check(&self, _all: &[Evidence]) -> Result<(), Problem> {
         Ok(())
     }
 
     /// The error for a part that is wrong.
-    fn error(&self, wrong: Wrong) -> DistributedError;
+    fn error(&self, problem: Problem) -> DistributedError;
 }
 
 /// Whether tasks can pack entries in a format: see [`Tensor::converted`].
@@ -121,7 +132,8 @@ impl Outermost {
 pub(super) async fn packed(
     cx: &Context,
     variable: &TensorVariable,
-    (lists, tasks): (Arc<dyn Lists>, i64),
+    lists: Arc<dyn Lists>,
+    tasks: i64,
 ) -> Result<Tensor, DistributedError> {
     let bounds = variable.format().expressions()[0].bounds(variable.dimensions());
     let extent = bounds.end - bounds.start;
@@ -134,8 +146,8 @@ pub(super) async fn packed(
     let blocks: Vec<Interval> = (0..count).map(|block| (begin(block), begin(block + 1))).collect();
     let ends = blocks.iter().map(|(_, end)| *end).collect();
     let outermost = Arc::new(Outermost { level: variable.format().expressions()[0].clone(), ends });
-    let kept = Kept::new(cx);
-    let (counted, evidence) = counted(cx, variable, (&lists, &kept), &outermost).await?;
+    let passes = Passes { cx, variable, lists, outermost, kept: Kept::new(cx) };
+    let (counted, evidence) = passes.count().await?;
     // Entries lie part by part, in the order of their blocks.
     let mut total = 0;
     let mut starts: Vec<Vec<i64>> = counted.clone();
@@ -146,15 +158,15 @@ pub(super) async fn packed(
         return without_entries(cx, variable);
     }
     let index = index_type(is_narrow(variable.dimensions()));
-    let (entries, room) = Entries::with_room(cx, (variable, total), index)?;
+    let (entries, room) = Entries::with_room(cx, variable, total, index)?;
     let part = |part: usize| starts[part][0]..starts.get(part + 1).map_or(total, |next| next[0]);
     let of_parts: Vec<AnySpace> =
         (0..starts.len()).map(|number| IndexSpace::<1>::from_rects([Rect::<1>::from(part(number))]).into()).collect();
     let of_parts = cx.index_partition(room.region.space(), of_parts.len(), &of_parts)?;
     let of_parts = room.region.partition(&of_parts).map_err(Error::from)?;
-    let target = Target::Partition(of_parts, by_color(lists.parts(), |part| part));
+    let target = Target::Partition(of_parts, by_color(passes.lists.parts(), |part| part));
     let given = Requirement::new(target, entries.mask(), Privilege::Discard);
-    list(cx, variable, (&lists, &kept, evidence), (given, &entries), (starts.clone(), total, outermost));
+    passes.write(evidence, given, &entries, starts.clone(), total);
 
     let of_block = |block: usize| {
         let own = starts.iter().zip(&counted).map(|(starts, counts)| starts[block]..starts[block] + counts[block]);
@@ -175,10 +187,11 @@ pub(super) async fn packed(
 /// Lists the entries of the part of a task's point, some at a time.
 fn list_batches(
     lists: &dyn Lists,
-    (order, element): (usize, Option<ElementType>),
+    order: usize,
+    element: Option<ElementType>,
     call: &LeafCall<'_>,
     take: &mut Take<'_>,
-) -> maniple::Result<Result<Evidence, Wrong>> {
+) -> maniple::Result<Result<Evidence, Problem>> {
     let mut batches = Batches::new(order, element, take);
     let evidence = lists.list(call, &mut batches)?;
     batches.finish();
@@ -206,97 +219,101 @@ impl Listing {
     }
 }
 
-/// How many entries of each block each part has, and what tells of the parts.
-async fn counted(
-    cx: &Context,
-    variable: &TensorVariable,
-    (lists, kept): (&Arc<dyn Lists>, &Arc<Kept<Listing>>),
-    outermost: &Arc<Outermost>,
-) -> Result<(Vec<Vec<i64>>, Vec<Evidence>), DistributedError> {
-    let (each, order, outermost) = (Arc::clone(lists), variable.order(), Arc::clone(outermost));
-    let (kept, element) = (Arc::clone(kept), variable.element());
-    let codec = Codec::of::<(Vec<i64>, Result<Evidence, Wrong>)>();
-    let task = task(("count entries of", variable), codec, move |call| {
-        let (mut counts, mut blocks) = (vec![0_i64; outermost.ends.len()], Vec::new());
-        let new = || Listing { batches: Vec::new(), bytes: 0, evidence: Evidence::default() };
-        let mut listing = each.are_kept().then(new);
-        let element = listing.is_some().then_some(element);
-        let evidence = list_batches(&*each, (order, element), call, &mut |coordinates, elements| {
-            outermost.blocks_of(coordinates, &mut blocks);
-            blocks.iter().for_each(|&block| counts[block] += 1);
-            if let Some(dropped) = listing.take_if(|listing| !listing.add(coordinates, elements, &kept)) {
-                kept.release(dropped.bytes);
-            }
-        })?;
-        if let Some(listing) = listing {
-            let bytes = listing.bytes;
-            kept.release(bytes);
-            if let Ok(evidence) = &evidence {
-                kept.put(call.point().coords()[0], Listing { evidence: evidence.clone(), ..listing }, bytes);
-            }
-        }
-        Ok((counts, evidence))
-    });
-    let launcher = lists.requirements().iter().cloned().fold(TaskLauncher::new(&task), TaskLauncher::requirement);
-    let domain = AnyRect::from(Rect::<1>::from(0..lists.parts()));
-    let parts = cx.index_launch(domain, launcher.typed::<(Vec<i64>, Result<Evidence, Wrong>)>()).all().await?;
-    let (counts, evidence): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-    let evidence = evidence.into_iter().collect::<Result<Vec<_>, _>>().map_err(|wrong| lists.error(wrong))?;
-    let checked = cx.per_node(lists.check(&evidence)).all().await?;
-    checked.into_iter().collect::<Result<(), _>>().map_err(|wrong| lists.error(wrong))?;
-    Ok((counts, evidence))
+/// The two passes in which all parts list their entries: one counts them, the other one writes them.
+struct Passes<'a> {
+    cx: &'a Context,
+    variable: &'a TensorVariable,
+    lists: Arc<dyn Lists>,
+    outermost: Arc<Outermost>,
+    /// The entries that are kept between the passes.
+    kept: Arc<Kept<Listing>>,
 }
 
-/// Has each part write its entries, those of each block from where they start on.
-fn list(
-    cx: &Context,
-    variable: &TensorVariable,
-    (lists, kept, evidence): (&Arc<dyn Lists>, &Arc<Kept<Listing>>, Vec<Evidence>),
-    (given, entries): (Requirement, &Entries),
-    (starts, total, outermost): (Vec<Vec<i64>>, i64, Arc<Outermost>),
-) {
-    let (each, order, element) = (Arc::clone(lists), variable.order(), variable.element());
-    let (kept, entries) = (Arc::clone(kept), Entries { requirement: lists.requirements().len(), ..entries.clone() });
-    let task = task(("list entries of", variable), Codec::of::<i64>(), move |call| {
-        let part = call.point().coords()[0] as usize;
-        let mut next = starts[part].clone();
-        let Some(own) = entries.of_values().only(call)? else { return Ok(0_i64) };
-        let coordinates = entries.of_coordinates().map(|field| field.write(call));
-        let (mut coordinates, mut values) =
-            (coordinates.collect::<maniple::Result<Vec<_>>>()?, entries.of_values().write(call)?);
-        let mut coordinates: Vec<_> = coordinates.iter_mut().map(|all| all.row(own)).collect();
-        let mut values = values.row(own);
-        let (mut places, mut narrow) = (Vec::new(), Vec::new());
-        let mut take = |at: &[Vec<i64>], elements: &[u8]| {
-            outermost.blocks_of(at, &mut places);
-            for place in &mut places {
-                let next = &mut next[*place];
-                *place = (*next - own.lo[0]) as usize;
-                *next += 1;
+impl Passes<'_> {
+    /// How many entries of each block each part has, and what tells of the parts.
+    async fn count(&self) -> Result<(Vec<Vec<i64>>, Vec<Evidence>), DistributedError> {
+        let Self { cx, variable, lists, .. } = self;
+        let (each, order, outermost) = (Arc::clone(lists), variable.order(), Arc::clone(&self.outermost));
+        let (kept, element) = (Arc::clone(&self.kept), variable.element());
+        let task = task("count entries of", variable, move |call| {
+            let (mut counts, mut blocks) = (vec![0_i64; outermost.ends.len()], Vec::new());
+            let new = || Listing { batches: Vec::new(), bytes: 0, evidence: Evidence::default() };
+            let mut listing = each.are_kept().then(new);
+            let element = listing.is_some().then_some(element);
+            let evidence = list_batches(&*each, order, element, call, &mut |coordinates, elements| {
+                outermost.blocks_of(coordinates, &mut blocks);
+                blocks.iter().for_each(|&block| counts[block] += 1);
+                if let Some(dropped) = listing.take_if(|listing| !listing.add(coordinates, elements, &kept)) {
+                    kept.release(dropped.bytes);
+                }
+            })?;
+            if let Some(listing) = listing {
+                let bytes = listing.bytes;
+                kept.release(bytes);
+                if let Ok(evidence) = &evidence {
+                    kept.put(call.point().coords()[0], Listing { evidence: evidence.clone(), ..listing }, bytes);
+                }
             }
-            for (coordinates, at) in coordinates.iter_mut().zip(at) {
-                coordinates.set(&places, narrowed(at, entries.index, &mut narrow));
+            Ok((counts, evidence))
+        });
+        let launcher = lists.requirements().iter().cloned().fold(TaskLauncher::new(&task), TaskLauncher::requirement);
+        let domain = AnyRect::from(Rect::<1>::from(0..lists.parts()));
+        let parts = cx.index_launch(domain, launcher.typed::<(Vec<i64>, Result<Evidence, Problem>)>()).all().await?;
+        let (counts, evidence): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        let evidence = evidence.into_iter().collect::<Result<Vec<_>, _>>().map_err(|problem| lists.error(problem))?;
+        let checked = cx.per_node(lists.check(&evidence)).all().await?;
+        checked.into_iter().collect::<Result<(), _>>().map_err(|problem| lists.error(problem))?;
+        Ok((counts, evidence))
+    }
+
+    /// Has each part write its entries, those of each block from where they start on.
+    fn write(&self, evidence: Vec<Evidence>, given: Requirement, entries: &Entries, starts: Vec<Vec<i64>>, total: i64) {
+        let Self { cx, variable, lists, .. } = self;
+        let (each, order, element) = (Arc::clone(lists), variable.order(), variable.element());
+        let (kept, outermost) = (Arc::clone(&self.kept), Arc::clone(&self.outermost));
+        let entries = Entries { requirement: lists.requirements().len(), ..entries.clone() };
+        let task = task("list entries of", variable, move |call| {
+            let part = call.point().coords()[0] as usize;
+            let mut next = starts[part].clone();
+            let Some(own) = entries.of_values().only(call)? else { return Ok(0_i64) };
+            let coordinates = entries.of_coordinates().map(|field| field.write(call));
+            let (mut coordinates, mut values) =
+                (coordinates.collect::<maniple::Result<Vec<_>>>()?, entries.of_values().write(call)?);
+            let mut coordinates: Vec<_> = coordinates.iter_mut().map(|all| all.row(own)).collect();
+            let mut values = values.row(own);
+            let (mut places, mut narrow) = (Vec::new(), Vec::new());
+            let mut take = |at: &[Vec<i64>], elements: &[u8]| {
+                outermost.blocks_of(at, &mut places);
+                for place in &mut places {
+                    let next = &mut next[*place];
+                    *place = (*next - own.lo[0]) as usize;
+                    *next += 1;
+                }
+                for (coordinates, at) in coordinates.iter_mut().zip(at) {
+                    coordinates.set(&places, narrowed(at, entries.index, &mut narrow));
+                }
+                values.set(&places, elements);
+            };
+            let outcome = match kept.take(part as i64) {
+                Some(Listing { batches, evidence, .. }) => {
+                    batches.iter().for_each(|(coordinates, elements)| take(coordinates, elements));
+                    Ok(evidence)
+                }
+                None => list_batches(&*each, order, Some(element), call, &mut take)?,
+            };
+            let found = outcome.map_err(|problem| Error::application(each.error(problem).to_string()))?;
+            // Each block ends where the next one starts.
+            let after = starts.get(part + 1).map_or(total, |starts| starts[0]);
+            if found != evidence[part] || !next.iter().eq(starts[part].iter().skip(1).chain([&after])) {
+                let reason =
+                    "it has changed while it was read: its entries are others than those that were counted before";
+                return Err(Error::application(each.error(reason.to_owned().into()).to_string()));
             }
-            values.set(&places, elements);
-        };
-        let outcome = match kept.take(part as i64) {
-            Some(Listing { batches, evidence, .. }) => {
-                batches.iter().for_each(|(coordinates, elements)| take(coordinates, elements));
-                Ok(evidence)
-            }
-            None => list_batches(&*each, (order, Some(element)), call, &mut take)?,
-        };
-        let found = outcome.map_err(|wrong| Error::application(each.error(wrong).to_string()))?;
-        // Each block ends where the next one starts.
-        let after = starts.get(part + 1).map_or(total, |starts| starts[0]);
-        if found != evidence[part] || !next.iter().eq(starts[part].iter().skip(1).chain([&after])) {
-            let reason = "it has changed while it was read: its entries are others than those that were counted before";
-            return Err(Error::application(each.error((None, reason.to_owned())).to_string()));
-        }
-        Ok(own.hi[0] - own.lo[0] + 1)
-    });
-    let all = lists.requirements().iter().cloned().chain([given]);
-    let launcher = all.fold(TaskLauncher::new(&task), TaskLauncher::requirement);
-    let domain = AnyRect::from(Rect::<1>::from(0..lists.parts()));
-    let _launched = cx.index_launch(domain, launcher.typed::<i64>());
+            Ok(own.hi[0] - own.lo[0] + 1)
+        });
+        let all = lists.requirements().iter().cloned().chain([given]);
+        let launcher = all.fold(TaskLauncher::new(&task), TaskLauncher::requirement);
+        let domain = AnyRect::from(Rect::<1>::from(0..lists.parts()));
+        let _launched = cx.index_launch(domain, launcher.typed::<i64>());
+    }
 }

@@ -34,7 +34,8 @@ impl Named<'_> {
     pub(super) async fn pieces(
         &self,
         cx: &Context,
-        (tensor, space): (&Tensor, Space),
+        tensor: &Tensor,
+        space: Space,
         dimension: usize,
     ) -> Result<LogicalPartition, DistributedError> {
         let crd = self.of.0.component(&Slot::Coordinates(String::new(), self.level()));
@@ -44,8 +45,8 @@ impl Named<'_> {
         }
         let extents = tensor.variable().dimensions();
         let rows = match crd.element {
-            ElementType::I32 => self.rows::<i32>(cx, (crd.field, extents[dimension])).await?,
-            _ => self.rows::<i64>(cx, (crd.field, extents[dimension])).await?,
+            ElementType::I32 => self.rows::<i32>(cx, crd.field, extents[dimension]).await?,
+            _ => self.rows::<i64>(cx, crd.field, extents[dimension]).await?,
         };
         let of_rows = |rows: &Vec<Interval>| match space {
             Space::Elements => {
@@ -75,7 +76,8 @@ impl Named<'_> {
     async fn rows<N: FieldValue + Copy + Into<i64>>(
         &self,
         cx: &Context,
-        (field, extent): (FieldId, i64),
+        field: FieldId,
+        extent: i64,
     ) -> Result<Vec<Vec<Interval>>, DistributedError> {
         let find = move |call: &LeafCall<'_>| {
             let numbers = call.read::<N, 1>(0, field)?;

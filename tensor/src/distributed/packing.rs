@@ -13,6 +13,8 @@ use maniple::{
     Arrangement, Context, Error, FieldId, FieldMask, FieldValue, LayoutConstraint, LogicalPartition, Privilege,
     Projection, Region, Requirement, Target, TaskLauncher,
 };
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::error::DistributedError;
 use super::fetch::by_color;
@@ -28,7 +30,7 @@ use crate::kernel::Serial;
 use crate::level::{Array, Per, Stored};
 use crate::loops::Reduction;
 use crate::notation::TensorVariable;
-use crate::storage::{Duplicates, DynamicTensor, EntryList, SparseTensor, StorageError, pack, pack_block};
+use crate::storage::{Duplicates, DynamicTensor, EntryList, Packer, SparseTensor, StorageError, pack};
 use crate::with_element;
 
 /// From the first to before the last, for each block.
@@ -112,7 +114,8 @@ impl Entries {
     /// Room for so many entries, as fields of one region: coordinates of a type for each dimension, and elements.
     pub(super) fn with_room(
         cx: &Context,
-        (variable, total): (&TensorVariable, i64),
+        variable: &TensorVariable,
+        total: i64,
         index: ElementType,
     ) -> Result<(Self, Component), DistributedError> {
         let (order, element) = (variable.order(), variable.element());
@@ -164,8 +167,11 @@ pub(super) struct Block<'a> {
 impl Block<'_> {
     /// The block in levels.
     fn packed<T: Element>(&self, coordinates: Vec<Vec<i64>>, values: Vec<T>) -> Result<SparseTensor<T>, StorageError> {
-        let stored = (self.variable.format(), self.variable.dimensions(), fill(self.variable));
-        pack_block(&Serial, stored, EntryList::of(coordinates, values), (self.rows.0..self.rows.1, self.least))
+        let (format, dimensions) = (self.variable.format(), self.variable.dimensions());
+        let rows = Some(self.rows.0..self.rows.1);
+        let packer = Packer { team: &Serial, format, dimensions, rows, least: self.least };
+        let packed = packer.pack(fill(self.variable), EntryList::of(coordinates, values), Duplicates::Sum);
+        packed.map(|packed| packed.tensor)
     }
 
     /// The block in levels, of entries of which the elements are there as bytes.
@@ -183,7 +189,8 @@ pub(super) type KeptBlocks = Kept<(Vec<usize>, DynamicTensor)>;
 /// How many positions each level of a block has, or why there are no levels. The block is kept.
 pub(super) fn measured(
     kept: &KeptBlocks,
-    (number, least): (i64, &[usize]),
+    number: i64,
+    least: &[usize],
     packed: Result<DynamicTensor, StorageError>,
 ) -> Measured {
     let packed = packed.map_err(|error| error.to_string())?;
@@ -223,14 +230,14 @@ impl Packing<'_> {
         let (variable, entries) = (self.variable.clone(), self.entries.clone());
         let (coordinates, of_point) = (Arc::clone(&self.coordinates), Arc::clone(&self.blocks.of_point));
         let (least, kept): (Vec<usize>, _) = (least.to_vec(), Arc::clone(&self.kept));
-        let task = task(("measure", self.variable), Codec::of::<Measured>(), move |call| {
+        let task = task("measure", self.variable, move |call| {
             let number = of_point(call.point().coords()[0]);
             let rows = coordinates[number as usize];
             if rows.0 == rows.1 {
                 return Ok(Ok(vec![0; variable.format().levels().len()]));
             }
             let packed = entries.packed(call, &Block { variable: &variable, rows, least: &least })?;
-            Ok(measured(&kept, (number, &least), packed))
+            Ok(measured(&kept, number, &least, packed))
         });
         let launcher = TaskLauncher::new(&task).requirement(self.given());
         let measured = self.blocks.cx.index_launch(self.blocks.domain(), launcher.typed::<Measured>()).all().await?;
@@ -266,7 +273,8 @@ impl Packing<'_> {
             .collect();
         let made = Levels::with_room(
             cx,
-            (self.variable.element(), self.is_narrow(levels.iter().map(|(_, total)| *total))),
+            self.variable.element(),
+            self.is_narrow(levels.iter().map(|(_, total)| *total)),
             format.levels(),
             levels.iter().map(|(_, total)| *total as usize).collect(),
         )?;
@@ -285,7 +293,7 @@ impl Packing<'_> {
                 let pieces = match stored.per {
                     Per::Offset | Per::Parent => Arc::clone(above),
                     Per::Position | Per::Slot => Arc::clone(own),
-                    Per::Word => own.iter().map(|&own| words(own)).collect(),
+                    Per::Word => own.iter().map(|&(first, end)| words(first, end)).collect(),
                 };
                 let mut privilege = Privilege::Discard;
                 match stored.per {
@@ -308,7 +316,7 @@ impl Packing<'_> {
         let pieces = levels.last().map_or(&root, |(intervals, _)| intervals);
         given.push(self.blocks.own(&self.blocks.partition(values, pieces)?, values.field, Privilege::Discard));
         let of_values = Required { requirement: of_values, field: values.field, element: values.element };
-        let task = self.storing(least, (all, of_values));
+        let task = self.storing(least, all, of_values);
         let launcher = given.into_iter().fold(TaskLauncher::new(&task), TaskLauncher::requirement);
         let _launched = cx.index_launch(self.blocks.domain(), launcher.typed::<i64>());
         Tensor::in_levels(self.variable, made)
@@ -323,11 +331,11 @@ impl Packing<'_> {
     }
 
     /// The task that stores a block.
-    fn storing(&self, least: Vec<usize>, (all, values): (Vec<Written>, Required)) -> Arc<TaskDefinition> {
+    fn storing(&self, least: Vec<usize>, all: Vec<Written>, values: Required) -> Arc<TaskDefinition> {
         let (variable, entries) = (self.variable.clone(), self.entries.clone());
         let (coordinates, of_point) = (Arc::clone(&self.coordinates), Arc::clone(&self.blocks.of_point));
         let kept = Arc::clone(&self.kept);
-        task(("assemble", self.variable), Codec::of::<i64>(), move |call| {
+        task("assemble", self.variable, move |call| {
             let number = of_point(call.point().coords()[0]) as usize;
             let rows = coordinates[number];
             if rows.0 == rows.1 {
@@ -343,9 +351,9 @@ impl Packing<'_> {
             for written in &all {
                 let array = levels[written.level].component(written.stored.name);
                 match (written.stored.per, written.element) {
-                    (Per::Word, _) => add_bits(call, written, (array, number))?,
-                    (_, ElementType::I32) => write::<i32>(call, written, (array, number))?,
-                    _ => write::<i64>(call, written, (array, number))?,
+                    (Per::Word, _) => add_bits(call, written, array, number)?,
+                    (_, ElementType::I32) => write::<i32>(call, written, array, number)?,
+                    _ => write::<i64>(call, written, array, number)?,
                 }
             }
             Ok(levels.last().map_or(1, |last| last.positions) as i64)
@@ -376,16 +384,16 @@ pub(super) fn without_entries(cx: &Context, variable: &TensorVariable) -> Result
 }
 
 /// A task of a tensor's.
-pub(super) fn task<R: Send + Sync + 'static>(
-    (what, variable): (&str, &TensorVariable),
-    codec: Codec,
+pub(super) fn task<R: Serialize + DeserializeOwned + Send + Sync + 'static>(
+    what: &str,
+    variable: &TensorVariable,
     run: impl Fn(&LeafCall<'_>) -> maniple::Result<R> + Send + Sync + 'static,
 ) -> Arc<TaskDefinition> {
-    task_with((what, variable), codec, Box::new(move |call| Ok(Value::new(run(call)?))))
+    task_with(what, variable, Codec::of::<R>(), Box::new(move |call| Ok(Value::new(run(call)?))))
 }
 
 /// [`task`] for all bodies, so that it is compiled once.
-fn task_with((what, variable): (&str, &TensorVariable), codec: Codec, body: Box<Body>) -> Arc<TaskDefinition> {
+fn task_with(what: &str, variable: &TensorVariable, codec: Codec, body: Box<Body>) -> Arc<TaskDefinition> {
     let layout = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), ..LayoutConstraint::default() };
     let options = TaskOptions { layout, ..TaskOptions::default() };
     let task = TaskDefinition::new(&format!("{what} {}", variable.name())).codec(codec);
@@ -424,7 +432,8 @@ fn put(
 fn write<N: Element + FieldValue + Narrowed>(
     call: &LeafCall<'_>,
     Written { stored, moved, requirement, field, .. }: &Written,
-    (array, block): (&Array, usize),
+    array: &Array,
+    block: usize,
 ) -> maniple::Result<()> {
     let mut numbers = call.write::<N, 1>(*requirement, *field)?;
     let Some(own) = only(numbers.space().rects()) else { return Ok(()) };
@@ -440,11 +449,12 @@ fn write<N: Element + FieldValue + Narrowed>(
 fn add_bits(
     call: &LeafCall<'_>,
     Written { moved, requirement, field, .. }: &Written,
-    (array, block): (&Array, usize),
+    array: &Array,
+    block: usize,
 ) -> maniple::Result<()> {
     let mut bits = call.reduce::<Adds, i64, 1>(*requirement, *field)?;
-    let (first, end) = words(moved[block]);
-    let shift = moved[block].0 % 64;
+    let (begin, end) = moved[block];
+    let (shift, (first, end)) = (begin % 64, words(begin, end));
     let word = |place: i64| if (0..array.len() as i64).contains(&place) { array.get(place as usize) as u64 } else { 0 };
     for place in 0..end - first {
         let below = if shift == 0 { 0 } else { word(place - 1) >> (64 - shift) };

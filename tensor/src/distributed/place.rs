@@ -39,8 +39,8 @@ impl Tensor {
         let home = known.map_or_else(|| Home::new(cx, self, placed), Ok)?;
         let own = (!are_copies_there).then_some((&home.own, Privilege::ReadWrite));
         let moves = own.into_iter().chain(home.all.as_ref().map(|all| (all, Privilege::Read)));
-        let launch = |what| cx.index_launch(home.domain, home.launcher(self, &PLACE, what).typed());
-        let launched = Launched { steps: moves.map(launch).collect() };
+        let launcher = |(target, privilege)| home.launcher(self, &PLACE, target, privilege).typed();
+        let launched = Launched { steps: moves.map(|own| cx.index_launch(home.domain, launcher(own))).collect() };
         self.settle(home);
         Ok(launched)
     }
@@ -54,7 +54,7 @@ impl Tensor {
             Ok(Value::new(()))
         };
         let task = Arc::new(TaskDefinition::new("fill tensor").leaf(TaskOptions::default(), fill));
-        Some((home.domain, home.launcher(self, &task, (&home.own, Privilege::Discard))))
+        Some((home.domain, home.launcher(self, &task, &home.own, Privilege::Discard)))
     }
 }
 
@@ -85,7 +85,8 @@ impl Home {
         &self,
         tensor: &Tensor,
         task: &Arc<TaskDefinition>,
-        (target, privilege): (&Target, Privilege),
+        target: &Target,
+        privilege: Privilege,
     ) -> TaskLauncher {
         TaskLauncher::new(task).requirement(Requirement::new(target.clone(), FieldMask::of(tensor.field()), privilege))
     }

@@ -90,7 +90,8 @@ impl Tensor {
                     // All cuts are known at the innermost level that one of them cuts.
                     let level = cuts.iter().map(|(level, _)| *level).max().unwrap_or(0);
                     let runs: Vec<&Vec<Vec<Interval>>> = cuts.iter().map(|(_, positions)| &positions[level]).collect();
-                    scattered::around(cx, (self, level), scattered::met(&runs)).await?
+                    let (runs, parts) = scattered::met(&runs);
+                    scattered::around(cx, self, level, runs, parts).await?
                 }
             };
             let (levels, values) = cut_levels(cx, self, &positions)?;
@@ -112,13 +113,13 @@ impl Tensor {
             positions.into_iter().map(runs).collect::<Vec<Vec<Vec<Interval>>>>()
         };
         Ok(match parts {
-            Parts::Positions(level, parts) => together(Ends::new(cx, self, (level, parts)).await?.positions),
+            Parts::Positions(level, parts) => together(Ends::new(cx, self, level, parts).await?.positions),
             Parts::Bits(level, parts) => match levels.stored(level) {
-                [(_, bits)] => together(Ends::of_bits(cx, self, (level, parts), bits).await?.positions),
-                _ => together(Ends::new(cx, self, (level, parts)).await?.positions),
+                [(_, bits)] => together(Ends::of_bits(cx, self, level, parts, bits).await?.positions),
+                _ => together(Ends::new(cx, self, level, parts).await?.positions),
             },
             Parts::Coordinates(parts) => together(Ends::of_coordinates(cx, self, parts).await?.positions),
-            Parts::Dealt(level, dealt, shift) => scattered::pieces(cx, (self, level), (dealt, shift)).await?,
+            Parts::Dealt(level, dealt, shift) => scattered::pieces(cx, self, level, dealt, shift).await?,
         })
     }
 
@@ -330,7 +331,7 @@ pub(super) fn cut_levels(
                 Per::Offset => numbers(&above, |(first, end)| (first, end + 1)),
                 Per::Parent => numbers(&above, |own| own),
                 Per::Position | Per::Slot => numbers(own, |own| own),
-                Per::Word => numbers(own, words),
+                Per::Word => numbers(own, |(first, end)| words(first, end)),
             };
             Ok((*stored, cut(cx, component, &pieces)?))
         };

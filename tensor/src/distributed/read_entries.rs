@@ -13,7 +13,7 @@ use maniple_files::{Number, Order};
 use super::batches::Batches;
 use super::entry_file::{EntryFile, told};
 use super::error::DistributedError;
-use super::lists::{Evidence, Lists, Wrong, check_packed, packed, tasks_for};
+use super::lists::{Evidence, Lists, Problem, check_packed, packed, tasks_for};
 use super::modes::is_in_region;
 use super::numbers::{HAS_ELEMENT, as_element, element_that_is, no_element};
 use super::pending::Pending;
@@ -57,16 +57,16 @@ impl Tensor {
                 check_packed(variable)?;
             }
             if file.element().is_complex() && !variable.element().is_complex() {
-                return Err(file.wrong((None, "its elements are complex, and must be real here".to_owned())));
+                return Err(file.wrong("its elements are complex, and must be real here".to_owned().into()));
             }
             // What one node can't read, all must know of.
             let digests = cx.per_node(file.digest().map_err(|error| told(&error))).all().await?;
             let digests: Vec<u64> =
-                digests.into_iter().collect::<Result<_, _>>().map_err(|wrong: Wrong| file.wrong(wrong))?;
+                digests.into_iter().collect::<Result<_, _>>().map_err(|problem: Problem| file.wrong(problem))?;
             if let Some(node) = digests.iter().position(|digest| *digest != digests[0]) {
                 let reason =
                     format!("it is not the same on node {node} as on node 0: all nodes must have the same file");
-                return Err(file.wrong((None, reason)));
+                return Err(file.wrong(reason.into()));
             }
             let before = file.bytes_read();
             let listed = match is_dense {
@@ -81,7 +81,7 @@ impl Tensor {
                 None => {
                     let parts = tasks_for(cx, file.length() as usize);
                     let entries = Parts { file: file.clone(), element: variable.element(), parts };
-                    packed(cx, &listed, (Arc::new(entries), parts)).await?
+                    packed(cx, &listed, Arc::new(entries), parts).await?
                 }
             };
             if *tensor.variable() != *variable {
@@ -100,7 +100,7 @@ fn read_elements<T: Number>(
     file: &EntryFile,
     elements: Range<u64>,
     at: &dyn Fn(i64) -> Vec<i64>,
-) -> Result<Vec<T>, Wrong> {
+) -> Result<Vec<T>, Problem> {
     if file.has(<T as Element>::TYPE) {
         return file.read_elements(elements);
     }
@@ -113,7 +113,7 @@ fn read_elements<T: Number>(
     scalars.into_iter().enumerate().map(element).collect()
 }
 
-fn scalars<S: Number>(file: &EntryFile, elements: Range<u64>) -> Result<Vec<Scalar>, Wrong> {
+fn scalars<S: Number>(file: &EntryFile, elements: Range<u64>) -> Result<Vec<Scalar>, Problem> {
     Ok(file.read_elements::<S>(elements)?.into_iter().map(Element::to_scalar).collect())
 }
 
@@ -123,9 +123,9 @@ async fn read_number(cx: &Context, variable: &TensorVariable, file: &EntryFile) 
         read_elements::<T>(file, 0..1, &|_| Vec::new()).map(|found| found[0].to_scalar())
     });
     let all = cx.per_node(read.as_ref().map(drop).map_err(Clone::clone)).all().await?;
-    all.into_iter().collect::<Result<(), _>>().map_err(|wrong| file.wrong(wrong))?;
+    all.into_iter().collect::<Result<(), _>>().map_err(|problem| file.wrong(problem))?;
     let tensor = Tensor::new(cx, variable)?;
-    tensor.fill(cx, read.map_err(|wrong| file.wrong(wrong))?)?;
+    tensor.fill(cx, read.map_err(|problem| file.wrong(problem))?)?;
     Ok(tensor)
 }
 
@@ -161,7 +161,7 @@ async fn read_dense<T: Element + FieldValue + Number>(
     };
     if let Some(launched) = tensor.put(cx, &pieces, read)? {
         let done = launched.all().await?;
-        done.into_iter().collect::<Result<(), _>>().map_err(|wrong| file.wrong(wrong))?;
+        done.into_iter().collect::<Result<(), _>>().map_err(|problem| file.wrong(problem))?;
     }
     Ok(tensor)
 }
@@ -270,18 +270,21 @@ impl Within<'_, '_> {
 
 impl Parts {
     /// Lists entries whose elements are read as those of a type.
-    fn read<T: Number>(&self, part: (u64, u64), within: &mut Within<'_, '_>) -> Result<Evidence, Wrong> {
-        self.file.read_part(part, &mut |at, value: T| within.hand_on(at, |into, at| into.push(at, value)))
+    fn read<T: Number>(&self, part: u64, within: &mut Within<'_, '_>) -> Result<Evidence, Problem> {
+        let parts = self.parts as u64;
+        self.file.read_part(part, parts, &mut |at, value: T| within.hand_on(at, |into, at| into.push(at, value)))
     }
 
     /// Lists entries whose elements are read as those of a type, and converted.
-    fn convert<T: Number>(&self, part: (u64, u64), within: &mut Within<'_, '_>) -> Result<Evidence, Wrong> {
-        let mut wrong = None;
-        let read =
-            self.file.read_part(part, &mut |at, value: T| match as_element(value.to_scalar(), self.element) {
-                Some(value) => within.hand_on(at, |into, at| into.push_scalar(at, value)),
-                None => wrong = wrong.or(Some(value.to_scalar())),
-            })?;
+    fn convert<T: Number>(&self, part: u64, within: &mut Within<'_, '_>) -> Result<Evidence, Problem> {
+        let (parts, mut wrong) = (self.parts as u64, None);
+        let read = self.file.read_part(part, parts, &mut |at, value: T| match as_element(
+            value.to_scalar(),
+            self.element,
+        ) {
+            Some(value) => within.hand_on(at, |into, at| into.push_scalar(at, value)),
+            None => wrong = wrong.or(Some(value.to_scalar())),
+        })?;
         wrong.map_or(Ok(read), |number| Err(no_element(|| HAS_ELEMENT.to_owned(), number, self.element)))
     }
 }
@@ -291,8 +294,8 @@ impl Lists for Parts {
         self.parts
     }
 
-    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Wrong>> {
-        let (part, extents) = ((call.point().coords()[0] as u64, self.parts as u64), self.file.dimensions());
+    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Problem>> {
+        let (part, extents) = (call.point().coords()[0] as u64, self.file.dimensions());
         let mut within = Within { extents, at: vec![0; extents.len()], outside: None, into };
         let read = match self.file.has(self.element) {
             true => with_element!(self.element, T => self.read::<T>(part, &mut within)),
@@ -300,7 +303,7 @@ impl Lists for Parts {
         };
         Ok(read.and_then(|read| match within.outside {
             None => Ok(read),
-            Some(at) => Err((None, format!("an entry, at {at:?}, is outside of {extents:?}"))),
+            Some(at) => Err(format!("an entry, at {at:?}, is outside of {extents:?}").into()),
         }))
     }
 
@@ -308,11 +311,11 @@ impl Lists for Parts {
         true
     }
 
-    fn check(&self, all: &[Evidence]) -> Result<(), Wrong> {
+    fn check(&self, all: &[Evidence]) -> Result<(), Problem> {
         self.file.check(all)
     }
 
-    fn error(&self, wrong: Wrong) -> DistributedError {
-        self.file.wrong(wrong)
+    fn error(&self, problem: Problem) -> DistributedError {
+        self.file.wrong(problem)
     }
 }

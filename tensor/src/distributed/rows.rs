@@ -28,7 +28,9 @@ pub(super) type Body = dyn Fn(&LeafCall<'_>) -> maniple::Result<Value> + Send + 
 /// The launch of a task for each of these pieces of a region, none of which is empty: it is given a field of its piece.
 pub(super) fn in_pieces(
     cx: &Context,
-    (region, field, privilege): (&LogicalRegion, FieldId, Privilege),
+    region: &LogicalRegion,
+    field: FieldId,
+    privilege: Privilege,
     pieces: &[AnySpace],
     task: TaskDefinition,
 ) -> Result<(AnyRect, TaskLauncher), DistributedError> {

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use maniple::space::Point;
-use maniple::task::{Codec, LeafCall};
+use maniple::task::LeafCall;
 use maniple::{Context, FieldId, FieldValue};
 
 use super::error::DistributedError;
@@ -58,33 +58,37 @@ type Run = (i64, i64, i64);
 /// For each level, the positions that belong to each part of the coordinates of one level: runs of them, that ascend.
 pub(super) async fn pieces(
     cx: &Context,
-    (tensor, level): (&Tensor, usize),
-    (dealt, shift): (Dealt, Option<Shift>),
+    tensor: &Tensor,
+    level: usize,
+    dealt: Dealt,
+    shift: Option<Shift>,
 ) -> Result<Vec<Vec<Vec<Interval>>>, DistributedError> {
     let found = match shift {
-        Some(shift) => along_diagonals(cx, tensor, (dealt, shift)).await?,
-        None => of_coordinates(cx, (tensor, level), dealt).await?,
+        Some(shift) => along_diagonals(cx, tensor, dealt, shift).await?,
+        None => of_coordinates(cx, tensor, level, dealt).await?,
     };
-    around(cx, (tensor, level), (found, dealt.parts)).await
+    around(cx, tensor, level, found, dealt.parts).await
 }
 
 /// For each level, the positions that belong to each of so many parts, of which the runs of one level are given.
 pub(super) async fn around(
     cx: &Context,
-    (tensor, level): (&Tensor, usize),
-    (runs, parts): (Vec<(i64, Interval)>, i64),
+    tensor: &Tensor,
+    level: usize,
+    runs: Vec<(i64, Interval)>,
+    parts: i64,
 ) -> Result<Vec<Vec<Vec<Interval>>>, DistributedError> {
     let rank = tensor.variable().format().levels().len();
     let mut found: Vec<Vec<(i64, Interval)>> = vec![Vec::new(); rank];
     found[level] = runs;
     for above in (1..=level).rev() {
         let own: Vec<Interval> = found[above].iter().map(|(_, run)| *run).collect();
-        let runs = above_all(cx, (tensor, above), &own).await?;
+        let runs = above_all(cx, tensor, above, &own).await?;
         found[above - 1] = joined(found[above].iter().map(|(part, _)| *part).zip(runs).collect());
     }
     for below in level + 1..rank {
         let own: Vec<Interval> = found[below - 1].iter().map(|(_, run)| *run).collect();
-        let runs = below_all(cx, (tensor, below), &own).await?;
+        let runs = below_all(cx, tensor, below, &own).await?;
         found[below] = joined(found[below - 1].iter().map(|(part, _)| *part).zip(runs).collect());
     }
     let in_parts = |runs: Vec<(i64, Interval)>| {
@@ -138,7 +142,8 @@ fn joined(mut runs: Vec<(i64, Interval)>) -> Vec<(i64, Interval)> {
 async fn along_diagonals(
     cx: &Context,
     tensor: &Tensor,
-    (dealt, shift): (Dealt, Shift),
+    dealt: Dealt,
+    shift: Shift,
 ) -> Result<Vec<(i64, Interval)>, DistributedError> {
     let (count, length, block) = (tensor.positions(0), below_each(tensor, 1), dealt.block.max(1));
     let diagonals: Vec<i64> = match tensor.levels().and_then(|levels| levels.coordinates(0)) {
@@ -174,7 +179,8 @@ fn too_many(tensor: &Tensor) -> DistributedError {
 /// The runs of positions of a level whose coordinates belong to each part.
 async fn of_coordinates(
     cx: &Context,
-    (tensor, level): (&Tensor, usize),
+    tensor: &Tensor,
+    level: usize,
     dealt: Dealt,
 ) -> Result<Vec<(i64, Interval)>, DistributedError> {
     let Some(crd) = tensor.levels().and_then(|levels| levels.coordinates(level)) else {
@@ -194,14 +200,11 @@ async fn of_coordinates(
     };
     let is_run_length = tensor.variable().format().levels()[level] == Level::RunLength;
     let (field, element, extent) = (crd.field, crd.element, tensor.extent(level));
-    let find = move |call: &LeafCall<'_>, own: Interval| {
-        let kind = (is_run_length, extent);
-        match element {
-            ElementType::I32 => runs_in::<i32>(call, field, own, (dealt, kind)),
-            _ => runs_in::<i64>(call, field, own, (dealt, kind)),
-        }
+    let find = move |call: &LeafCall<'_>, block: Range<i64>| match element {
+        ElementType::I32 => runs_in::<i32>(call, field, block, dealt, is_run_length, extent),
+        _ => runs_in::<i64>(call, field, block, dealt, is_run_length, extent),
     };
-    let found = in_blocks(cx, crd, ("find coordinates", Codec::of::<Option<Vec<Run>>>()), find).await?;
+    let found = in_blocks(cx, crd, "find coordinates", find).await?;
     let runs = found.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| too_many(tensor))?;
     let runs = joined(runs.into_iter().flatten().map(|(part, first, end)| (part, (first, end))).collect());
     if runs.len() > MOST_RUNS { Err(too_many(tensor)) } else { Ok(runs) }
@@ -211,15 +214,17 @@ async fn of_coordinates(
 fn runs_in<N: FieldValue + Into<i64>>(
     call: &LeafCall<'_>,
     field: FieldId,
-    (first, end): Interval,
-    (dealt, (is_run_length, extent)): (Dealt, (bool, i64)),
+    block: Range<i64>,
+    dealt: Dealt,
+    is_run_length: bool,
+    extent: i64,
 ) -> maniple::Result<Option<Vec<Run>>> {
     let numbers = call.read::<N, 1>(0, field)?;
     let at = |position: i64| -> i64 { numbers[Point([position])].into() };
     // Of each part, the run that may go on.
     let mut open: Vec<Option<Interval>> = vec![None; dealt.parts as usize];
     let mut runs = Vec::new();
-    for position in first..end {
+    for position in block {
         let parts = match is_run_length {
             // The runs below a parent end with the last coordinate.
             true => {

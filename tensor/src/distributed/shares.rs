@@ -4,6 +4,7 @@
 //! in each level. Where it begins and ends there is looked up by tasks in blocks of what levels store, which stay where
 //! they are: one task for each block, which gets all that is looked up, and gives what it finds.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use maniple::space::{AnyPoint, AnyRect, AnySpace, Point, Rect};
@@ -11,6 +12,8 @@ use maniple::task::{Codec, LeafCall, TaskDefinition, TaskOptions, Value};
 use maniple::{
     Context, Error, FieldMask, FieldValue, LogicalPartition, Privilege, Projection, Requirement, Target, TaskLauncher,
 };
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::error::DistributedError;
 use super::levels::{Component, words as words_of};
@@ -48,9 +51,10 @@ impl Ends {
     pub(super) async fn new(
         cx: &Context,
         tensor: &Tensor,
-        (divided, parts): (usize, i64),
+        divided: usize,
+        parts: i64,
     ) -> Result<Self, DistributedError> {
-        Self::around(cx, tensor, (divided, blocks(tensor.positions(divided), parts))).await
+        Self::around(cx, tensor, divided, blocks(tensor.positions(divided), parts)).await
     }
 
     /// Of parts of a level that stores a bit for each position, with as many of those that are set each, as far as
@@ -58,27 +62,29 @@ impl Ends {
     pub(super) async fn of_bits(
         cx: &Context,
         tensor: &Tensor,
-        (divided, parts): (usize, i64),
+        divided: usize,
+        parts: i64,
         bits: &Component,
     ) -> Result<Self, DistributedError> {
         let all = tensor.positions(divided);
         let words = words(cx, bits, parts).await?;
         let ends: Vec<i64> = words.into_iter().map(|word| word.saturating_mul(64).min(all)).collect();
         let own = ends.windows(2).map(|ends| (ends[0], ends[1])).collect();
-        Self::around(cx, tensor, (divided, own)).await
+        Self::around(cx, tensor, divided, own).await
     }
 
     /// Of parts of the positions of a level.
     async fn around(
         cx: &Context,
         tensor: &Tensor,
-        (divided, own): (usize, Vec<Interval>),
+        divided: usize,
+        own: Vec<Interval>,
     ) -> Result<Self, DistributedError> {
         let format = tensor.variable().format();
         let mut positions = vec![Vec::new(); format.levels().len()];
         positions[divided] = own;
         for level in (1..=divided).rev() {
-            positions[level - 1] = above_all(cx, (tensor, level), &positions[level]).await?;
+            positions[level - 1] = above_all(cx, tensor, level, &positions[level]).await?;
         }
         below(cx, tensor, &mut positions, divided).await?;
         let crd = tensor.levels().and_then(|levels| levels.coordinates(0));
@@ -130,13 +136,16 @@ impl Ends {
     pub(super) fn partition(
         &self,
         cx: &Context,
-        (tensor, space): (&Tensor, Space),
+        tensor: &Tensor,
+        space: Space,
         rows_in: Option<usize>,
     ) -> Result<LogicalPartition, DistributedError> {
         let interval = |(first, end): &Interval| AnySpace::from(AnyRect::from(Rect::<1>::from(*first..*end)));
         let pieces: Vec<AnySpace> = match space {
             Space::Positions(level) => self.positions[level].iter().map(interval).collect(),
-            Space::Words(level) => self.positions[level].iter().map(|own| interval(&words_of(*own))).collect(),
+            Space::Words(level) => {
+                self.positions[level].iter().map(|(first, end)| interval(&words_of(*first, *end))).collect()
+            }
             // One more ends the last, if there are offsets.
             Space::Offsets(level) => {
                 let after = i64::from(offsets(tensor, level).is_some());
@@ -195,7 +204,7 @@ async fn below(
     divided: usize,
 ) -> Result<(), DistributedError> {
     for level in divided + 1..positions.len() {
-        positions[level] = below_all(cx, (tensor, level), &positions[level - 1]).await?;
+        positions[level] = below_all(cx, tensor, level, &positions[level - 1]).await?;
     }
     Ok(())
 }
@@ -203,7 +212,8 @@ async fn below(
 /// The positions of a level below those of parts of the level above.
 pub(super) async fn below_all(
     cx: &Context,
-    (tensor, level): (&Tensor, usize),
+    tensor: &Tensor,
+    level: usize,
     above: &[Interval],
 ) -> Result<Vec<Interval>, DistributedError> {
     let Some(pos) = offsets(tensor, level) else {
@@ -218,7 +228,8 @@ pub(super) async fn below_all(
 /// The positions of the level above those of parts of a level, between the first and the last.
 pub(super) async fn above_all(
     cx: &Context,
-    (tensor, level): (&Tensor, usize),
+    tensor: &Tensor,
+    level: usize,
     own: &[Interval],
 ) -> Result<Vec<Interval>, DistributedError> {
     match offsets(tensor, level) {
@@ -271,11 +282,11 @@ async fn look_up(
         return Ok(Vec::new());
     }
     let (asked, field, element): (Arc<[i64]>, _, _) = (wanted.into(), component.field, component.element);
-    let find = move |call: &LeafCall<'_>, own: Interval| match element {
-        ElementType::I32 => found_in::<i32>(call, field, (&asked, lookup), own),
-        _ => found_in::<i64>(call, field, (&asked, lookup), own),
+    let find = move |call: &LeafCall<'_>, block: Range<i64>| match element {
+        ElementType::I32 => found_in::<i32>(call, field, &asked, lookup, block),
+        _ => found_in::<i64>(call, field, &asked, lookup, block),
     };
-    let found = in_blocks(cx, component, ("look up positions", Codec::of::<Vec<(u64, i64)>>()), find).await?;
+    let found = in_blocks(cx, component, "look up positions", find).await?;
     let mut all = vec![0; wanted.len()];
     for (number, value) in found.into_iter().flatten() {
         if let Some(place) = all.get_mut(number as usize) {
@@ -288,11 +299,11 @@ async fn look_up(
 
 /// Runs a task on each block of a component, where the block is, and gives the results. A task may look at the numbers
 /// before and after its own block, too.
-pub(super) async fn in_blocks<R: Clone + Send + Sync + 'static>(
+pub(super) async fn in_blocks<R: Clone + Serialize + DeserializeOwned + Send + Sync + 'static>(
     cx: &Context,
     component: &Component,
-    (name, codec): (&str, Codec),
-    find: impl Fn(&LeafCall<'_>, Interval) -> maniple::Result<R> + Send + Sync + 'static,
+    name: &str,
+    find: impl Fn(&LeafCall<'_>, Range<i64>) -> maniple::Result<R> + Send + Sync + 'static,
 ) -> Result<Vec<R>, DistributedError> {
     let count = component.region.space().space().volume() as i64;
     let bytes = count as usize * component.element.size();
@@ -304,9 +315,9 @@ pub(super) async fn in_blocks<R: Clone + Send + Sync + 'static>(
     let partition = component.region.partition(&partitioning).map_err(Error::from)?;
     let run = move |call: &LeafCall<'_>| {
         let number = call.point().coords()[0] as usize;
-        Ok(Value::new(find(call, (begin(number), begin(number + 1)))?))
+        Ok(Value::new(find(call, begin(number)..begin(number + 1))?))
     };
-    let task = Arc::new(TaskDefinition::new(name).codec(codec).leaf(TaskOptions::default(), run));
+    let task = Arc::new(TaskDefinition::new(name).codec(Codec::of::<R>()).leaf(TaskOptions::default(), run));
     let own = Projection::Color(Arc::new(|point: AnyPoint| Point([point[0]]).into()));
     let field = FieldMask::of(component.field);
     let requirement = Requirement::new(Target::Partition(partition, own), field, Privilege::Read);
@@ -317,20 +328,20 @@ pub(super) async fn in_blocks<R: Clone + Send + Sync + 'static>(
 /// The words at which parts begin that have as many set bits each, and how many there are.
 async fn words(cx: &Context, bits: &Component, parts: i64) -> Result<Vec<i64>, DistributedError> {
     let (field, count) = (bits.field, bits.region.space().space().volume() as i64);
-    let ones = move |call: &LeafCall<'_>, (first, end): Interval| {
+    let ones = move |call: &LeafCall<'_>, block: Range<i64>| {
         let words = call.read::<i64, 1>(0, field)?;
-        Ok((first..end).map(|word| i64::from(words[Point([word])].count_ones())).sum::<i64>())
+        Ok(block.map(|word| i64::from(words[Point([word])].count_ones())).sum::<i64>())
     };
-    let ones = in_blocks(cx, bits, ("count bits", Codec::of::<i64>()), ones).await?;
+    let ones = in_blocks(cx, bits, "count bits", ones).await?;
     let starts = blocks(ones.iter().sum(), parts).into_iter().map(|(first, _)| first);
     let wanted: Arc<[i64]> = starts.collect();
     let before: Vec<i64> = ones.iter().scan(0, |sum, ones| Some(std::mem::replace(sum, *sum + ones))).collect();
     let asked = Arc::clone(&wanted);
-    let find = move |call: &LeafCall<'_>, (first, end): Interval| {
+    let find = move |call: &LeafCall<'_>, block: Range<i64>| {
         let words = call.read::<i64, 1>(0, field)?;
         let mut sum = before[call.point().coords()[0] as usize];
         let mut found = Vec::new();
-        for word in first..end {
+        for word in block {
             let next = sum + i64::from(words[Point([word])].count_ones());
             // A part begins with the first word before which there are enough.
             found.extend(
@@ -343,7 +354,7 @@ async fn words(cx: &Context, bits: &Component, parts: i64) -> Result<Vec<i64>, D
         }
         Ok(found)
     };
-    let found = in_blocks(cx, bits, ("find bits", Codec::of::<Vec<(u64, i64)>>()), find).await?;
+    let found = in_blocks(cx, bits, "find bits", find).await?;
     // Where no bits are left, nothing is.
     let mut all = vec![count; wanted.len() + 1];
     found.into_iter().flatten().for_each(|(number, word)| all[number as usize] = word);
@@ -356,31 +367,32 @@ async fn words(cx: &Context, bits: &Component, parts: i64) -> Result<Vec<i64>, D
 fn found_in<N: FieldValue + Copy + Into<i64>>(
     call: &LeafCall<'_>,
     field: maniple::FieldId,
-    (wanted, lookup): (&[i64], Lookup),
-    (first, end): Interval,
+    wanted: &[i64],
+    lookup: Lookup,
+    block: Range<i64>,
 ) -> maniple::Result<Vec<(u64, i64)>> {
     let numbers = call.read::<N, 1>(0, field)?;
     let at = |place: i64| -> i64 { numbers[Point([place])].into() };
     let found = |wanted: i64| match lookup {
-        Lookup::Number => (first..end).contains(&wanted).then(|| at(wanted)),
+        Lookup::Number => block.contains(&wanted).then(|| at(wanted)),
         Lookup::Below => {
-            let (mut low, mut high) = (first, end);
+            let (mut low, mut high) = (block.start, block.end);
             while low < high {
                 let middle = low + (high - low) / 2;
                 if at(middle) < wanted { low = middle + 1 } else { high = middle }
             }
-            (low > first).then_some(low - first)
+            (low > block.start).then_some(low - block.start)
         }
         Lookup::Segment => {
             // The last place of the block that has a number not above the wanted one.
-            let (mut low, mut high) = (first, end);
+            let (mut low, mut high) = (block.start, block.end);
             while low < high {
                 let middle = low + (high - low) / 2;
                 if at(middle) <= wanted { low = middle + 1 } else { high = middle }
             }
             let place = low - 1;
             let is_followed = || numbers.space().contains(Point([place + 1])) && at(place + 1) > wanted;
-            (place >= first && is_followed()).then_some(place)
+            (place >= block.start && is_followed()).then_some(place)
         }
     };
     Ok((0..).zip(wanted).filter_map(|(number, &wanted)| Some((number, found(wanted)?))).collect())

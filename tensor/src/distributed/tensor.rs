@@ -442,7 +442,7 @@ impl Tensor {
         let (field, element, modes) = (self.field, self.variable.element(), self.modes.clone());
         let copy = move |call: &LeafCall<'_>| {
             let array: &DenseArray = call.arguments::<Arc<DenseArray>>()?;
-            with_element!(element, T => write_typed::<T>(call, field, (array, &modes)))?;
+            with_element!(element, T => write_typed::<T>(call, field, array, &modes))?;
             Ok(Value::new(()))
         };
         let task = Arc::new(TaskDefinition::new("write tensor").leaf(TaskOptions::default(), copy));
@@ -509,7 +509,8 @@ type Reading<'a> = Pin<Box<dyn Future<Output = Result<DenseArray, DistributedErr
 fn write_typed<T: Element + FieldValue>(
     call: &LeafCall<'_>,
     field: FieldId,
-    (array, modes): (&DenseArray, &Modes),
+    array: &DenseArray,
+    modes: &Modes,
 ) -> maniple::Result<()> {
     call.write_rows(0, field, &mut |first, into: &mut [T]| {
         let mut coordinates = modes.coordinates(first);

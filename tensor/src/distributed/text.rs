@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use maniple::space::{AnyRect, Rect};
-use maniple::task::{Codec, LeafCall, TaskDefinition};
+use maniple::task::{LeafCall, TaskDefinition};
 use maniple::{Context, TaskLauncher};
 use maniple_files::tcs::store::Target;
 use maniple_files::{EntryLines, Number, matrix_market};
@@ -54,7 +54,8 @@ impl Tensor {
     pub fn store_text<'a>(
         &'a self,
         cx: &'a Context,
-        (path, form): (&'a Path, TextForm),
+        path: &'a Path,
+        form: TextForm,
         writers: Writers,
     ) -> Pending<'a, Written> {
         Box::pin(async move {
@@ -75,18 +76,19 @@ impl Tensor {
             }
             if !variable.format().is_in_order() {
                 let sorted = self.converted(cx, &variable.stored(Format::coordinates(order))).await?;
-                let written = sorted.lines(cx, (path, form), writers).await;
+                let written = sorted.lines(cx, path, form, writers).await;
                 sorted.destroy(cx)?;
                 return written;
             }
-            self.lines(cx, (path, form), writers).await
+            self.lines(cx, path, form, writers).await
         })
     }
 
     async fn lines(
         &self,
         cx: &Context,
-        (path, form): (&Path, TextForm),
+        path: &Path,
+        form: TextForm,
         writers: Writers,
     ) -> Result<Written, DistributedError> {
         let source = Arc::new(Source::of(cx, self).await?.0);
@@ -95,13 +97,13 @@ impl Tensor {
             source.requirements().iter().cloned().fold(TaskLauncher::new(task), TaskLauncher::requirement)
         };
         let of = Arc::clone(&source);
-        let measure = task(("measure", self.variable()), Codec::of::<(u64, u64)>(), move |call| {
+        let measure = task("measure", self.variable(), move |call| {
             let mut bytes = 0;
             let mut add = |text: &[u8]| {
                 bytes += text.len() as u64;
                 Ok(())
             };
-            let count = each_text((&of, call), form, &mut add)?.map_err(maniple::Error::from_task)?;
+            let count = each_text(&of, call, form, &mut add)?.map_err(maniple::Error::from_task)?;
             Ok((bytes, count))
         });
         let all = AnyRect::from(Rect::<1>::from(0..parts));
@@ -128,7 +130,7 @@ impl Tensor {
         let aside = Aside::new(path, number);
         let written = Arc::new(AtomicU64::new(0));
         let (of, to, count) = (Arc::clone(&source), aside.path.clone(), Arc::clone(&written));
-        let write = task(("write", self.variable()), Codec::of::<Result<(), String>>(), move |call: &LeafCall<'_>| {
+        let write = task("write", self.variable(), move |call: &LeafCall<'_>| {
             let file = match OpenOptions::new().write(true).open(&to) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Err(UNSHARED.to_owned())),
@@ -141,7 +143,7 @@ impl Tensor {
                 count.fetch_add(text.len() as u64, Ordering::Relaxed);
                 Ok(())
             };
-            let done = each_text((&of, call), form, &mut put)?.and_then(|_| file.sync_data());
+            let done = each_text(&of, call, form, &mut put)?.and_then(|_| file.sync_data());
             Ok(done.map_err(|error| error.to_string()))
         });
         let domains: Vec<AnyRect> = match writers {
@@ -166,7 +168,8 @@ type Put<'a> = dyn FnMut(&[u8]) -> io::Result<()> + 'a;
 /// The lines of the entries of the part of a task's point, some thousands at a time; gives how many entries there are,
 /// or the first error of `put`.
 fn each_text(
-    (source, call): (&Source, &LeafCall<'_>),
+    source: &Source,
+    call: &LeafCall<'_>,
     form: TextForm,
     put: &mut Put<'_>,
 ) -> maniple::Result<io::Result<u64>> {

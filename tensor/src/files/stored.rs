@@ -58,7 +58,7 @@ impl TensorFile {
             let written = match parts {
                 Parts::Elements => tensor.store_npy(cx, self.path(), writers).await?,
                 Parts::Levels => tensor.store_by(cx, self.path(), self.width(), writers).await?,
-                Parts::Lines(form) => tensor.store_text(cx, (self.path(), form), writers).await?,
+                Parts::Lines(form) => tensor.store_text(cx, self.path(), form, writers).await?,
             };
             Ok(Some(written.bytes))
         })

@@ -68,7 +68,8 @@ impl TensorFile {
     pub fn convert_text(
         &self,
         to: &Self,
-        (format, extents): (Option<&Format>, Option<&[u64]>),
+        format: Option<&Format>,
+        extents: Option<&[u64]>,
         sorts: bool,
     ) -> Result<Option<Converted>, FileError> {
         if !to.has_levels() || !self.is_text() {

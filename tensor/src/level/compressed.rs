@@ -5,8 +5,6 @@
 
 use std::ops::Range;
 
-use maniple_kernel::execution::Team;
-
 use super::array::{Array, filled, with_numbers};
 use super::error::LevelError;
 use super::kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Locate, Per, Place, Stored};
@@ -40,10 +38,10 @@ impl LevelKind for Compressed {
 
     fn assemble(&self, level: &mut LevelData, entries: Entries<'_>) -> Result<(), LevelError> {
         let unique = level.properties.unique;
-        let Entries { coordinates, positions, team, .. } = entries;
+        let Entries { coordinates, positions, team, .. } = &entries;
         let is_new = |entry: usize| entry == 0 || !unique || positions[entry] != positions[entry - 1] || coordinates[entry] != coordinates[entry - 1];
-        let chunks = chunks(coordinates.len(), team);
-        let counted = each(team, chunks.clone(), |_: &mut (), chunk| {
+        let chunks = chunks(coordinates.len(), *team);
+        let counted = each(*team, chunks.clone(), |_: &mut (), chunk| {
             chunk.fold((0, true), |(count, ascends), entry| {
                 let follows = entry == 0 || positions[entry - 1] <= positions[entry];
                 (count + usize::from(is_new(entry)), ascends & follows)
@@ -54,9 +52,9 @@ impl LevelKind for Compressed {
         let mut starts = filled(0, level.parents + 1)?;
         let mut crd = Array::filled(level.coordinate_width(false)?, 0, total)?;
         if ascends {
-            with_numbers!(&mut crd, crd => append((coordinates, positions, unique), &counts, &mut starts, crd, |at| at as _, team));
+            with_numbers!(&mut crd, crd => append(entries, unique, &counts, &mut starts, crd, |at| at as _));
         } else {
-            insert((coordinates, positions, unique), &mut starts, &mut crd);
+            insert(entries, unique, &mut starts, &mut crd);
         }
         level.components = vec![
             Component { name: "pos", array: self::positions(level, &starts)? },
@@ -75,7 +73,8 @@ impl LevelKind for Compressed {
     fn visit_within(
         &self,
         level: &LevelData,
-        (parent, _): (usize, i64),
+        parent: usize,
+        _: i64,
         positions: Range<usize>,
         visit: &mut dyn FnMut(i64, usize),
     ) {
@@ -122,17 +121,15 @@ impl LevelKind for Compressed {
     }
 }
 
-/// The entries of a level: coordinates, positions above and then here, and whether equal neighbours are one.
-type Unplaced<'a> = (&'a [i64], &'a mut [usize], bool);
-
-/// Stores entries in the order in which they are, of which each of the team's chunks has so many that are new.
+/// Stores entries in the order in which they are, of which each of the team's chunks has so many that are new; equal
+/// neighbours are one if coordinates are unique.
 fn append<C: Send>(
-    (coordinates, positions, unique): Unplaced<'_>,
+    Entries { coordinates, positions, team, .. }: Entries<'_>,
+    unique: bool,
     counts: &[usize],
     starts: &mut [usize],
     crd: &mut [C],
     narrow: impl Fn(i64) -> C + Sync,
-    team: &dyn Team,
 ) {
     let chunks = chunks(coordinates.len(), team);
     let total = crd.len();
@@ -164,7 +161,8 @@ fn append<C: Send>(
 }
 
 /// Stores entries whose positions above do not ascend: each where the next one of its parent goes.
-fn insert((coordinates, positions, unique): Unplaced<'_>, starts: &mut [usize], crd: &mut Array) {
+fn insert(entries: Entries<'_>, unique: bool, starts: &mut [usize], crd: &mut Array) {
+    let Entries { coordinates, positions, .. } = entries;
     let is_new = |before: Option<(usize, i64)>, now| !unique || before != Some(now);
     let mut before = None;
     for now in positions.iter().copied().zip(coordinates.iter().copied()) {

@@ -46,7 +46,8 @@ impl LevelKind for Dense {
     fn visit_within(
         &self,
         level: &LevelData,
-        (parent, _): (usize, i64),
+        parent: usize,
+        _: i64,
         positions: Range<usize>,
         visit: &mut dyn FnMut(i64, usize),
     ) {

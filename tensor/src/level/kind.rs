@@ -297,7 +297,8 @@ pub trait LevelKind: Sync {
     fn visit_within(
         &self,
         level: &LevelData,
-        (parent, along): (usize, i64),
+        parent: usize,
+        along: i64,
         positions: Range<usize>,
         visit: &mut dyn FnMut(i64, usize),
     ) {

@@ -33,8 +33,10 @@ impl Lowering<'_> {
     pub(super) fn balanced(
         &mut self,
         positions: &Buffer,
-        (low, high): (&Expression, &Expression),
-        (part, parts): (&Variable, &Expression),
+        low: &Expression,
+        high: &Expression,
+        part: &Variable,
+        parts: &Expression,
     ) -> (Vec<Step>, Expression, Expression) {
         let mut steps = Vec::new();
         let at = |row: Expression| positions.load([row]).cast(I64);

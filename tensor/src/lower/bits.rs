@@ -37,7 +37,7 @@ impl Lowering<'_> {
         let first = word.value() * BITS;
         let low = (begin.value() - first.clone()).maximum(0);
         let stop = (end.value() - first.clone()).minimum(BITS);
-        let (there, element) = self.with_element((visit, level), body, &position);
+        let (there, element) = self.with_element(visit, level, body, &position);
         let step = self.with_place(visit, there, |lowering| lowering.iteration(outer, body, at.value(), false));
         let inside = [Step::bind(&position, first + bit.value()), Step::bind(&at, position.value() - begin.value())];
         let next = Step::set(&bit, set.value().next_bit(bit.value() + 1));

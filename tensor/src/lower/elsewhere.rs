@@ -6,7 +6,7 @@
 //! they are stored, on lanes.
 
 use super::iterate::Driven;
-use super::leaf::{Lowering, Parts, kind};
+use super::leaf::{Division, Lowering, Parts, kind};
 use super::storage::{Levels, Place, Storage, StoredLevel, is_found};
 use super::support::Given;
 use crate::concrete::{Loop, Node, Statement};
@@ -46,7 +46,7 @@ pub fn is_alike_elsewhere(statement: &Statement, variable: &IndexVariable, body:
         );
     }
     let [(visit, level)] = iterated[..] else { return false };
-    lowering.alike_elsewhere(variable, body, (visit, level)).is_some()
+    lowering.alike_elsewhere(variable, body, visit, level).is_some()
 }
 
 impl Lowering<'_> {
@@ -70,7 +70,8 @@ impl Lowering<'_> {
         &mut self,
         variable: &'n IndexVariable,
         body: &'n Node,
-        (visit, level): (usize, usize),
+        visit: usize,
+        level: usize,
     ) -> Option<(Combined<'n>, Scalar)> {
         let combined = self.combined(variable, body)?;
         // Each coordinate is there once.
@@ -92,7 +93,7 @@ impl Lowering<'_> {
         let &[visit] = iterated else { return None };
         let (level, ..) = self.next(visit)?;
         let (outer, body) = (driven.outer, driven.body);
-        let (Combined { target, operator, .. }, value) = self.alike_elsewhere(&outer.variable, body, (visit, level))?;
+        let (Combined { target, operator, .. }, value) = self.alike_elsewhere(&outer.variable, body, visit, level)?;
         if self.is_counting || !matches!(self.storage.get(target.tensor.name()), Some(Storage::Scalar(_))) {
             return None;
         }
@@ -158,7 +159,7 @@ impl Lowering<'_> {
             return None;
         }
         let rank = loops.len();
-        let (low, high) = (0..rank).fold((0.into(), 1.into()), |ends, level| self.below(visit, level, ends));
+        let all_positions = (0..rank).fold(0.into()..1.into(), |above, level| self.below(visit, level, above));
         let (first, end, position) = (self.names.index("begin"), self.names.index("end"), self.names.index("p"));
         let extents = loops.iter().map(|own| self.sizes.extent(self.statement, own));
         let all = extents.reduce(|all, extent| all * extent)?;
@@ -169,8 +170,8 @@ impl Lowering<'_> {
         let there = Place::Level(rank, position.value());
         let found = self.in_parts(
             body,
-            (kind, if parallel { Parts::Always } else { Parts::AsNeeded }),
-            (first.value(), end.value()),
+            Division { kind, parts: if parallel { Parts::Always } else { Parts::AsNeeded } },
+            first.value()..end.value(),
             |lowering| lowering.with_place(visit, there, |lowering| lowering.node(assignment)),
             &|step, low, high, kind| {
                 let kind = if kind == LoopKind::Serial { on_lanes } else { kind };
@@ -179,8 +180,8 @@ impl Lowering<'_> {
         );
         let rest = self.with_place(visit, Place::Absent, |lowering| lowering.node(assignment));
         Some(Step::Sequence(vec![
-            Step::bind(&first, low),
-            Step::bind(&end, high),
+            Step::bind(&first, all_positions.start),
+            Step::bind(&end, all_positions.end),
             found,
             Step::when((end.value() - first.value()).less(all), rest),
         ]))

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::leaf::{Lowering, Parts, kind};
+use super::leaf::{Division, Lowering, Parts, kind};
 use super::storage::{ListOrder, Place, Storage, Visit, is_found, is_sparse};
 use super::support::{Given, Support, lattice};
 use crate::concrete::{Loop, Node, Relation, Site};
@@ -362,7 +362,7 @@ impl<'a> Lowering<'a> {
                 && !self.asks_what_is_stored(driven.body, point)
                 && point.iter().all(|visit| of(visit).level + 1 == self.visits[*visit].format.rank());
             if is_leaf {
-                inside.push(self.selected((driven, support), point, &of, &at));
+                inside.push(self.selected(driven, support, point, &of, &at));
                 let is_left = |visit: &usize| of(visit).cursor.value().less(of(visit).end.value());
                 let all_left = point.iter().map(is_left).reduce(Expression::and);
                 steps.extend(all_left.map(|left| Step::repeat_while(left, Step::Sequence(inside))));
@@ -452,7 +452,8 @@ impl<'a> Lowering<'a> {
     /// that are not stored are fill values.
     fn selected<'m>(
         &mut self,
-        (driven, support): (&Driven<'_>, &Support),
+        driven: &Driven<'_>,
+        support: &Support,
         point: &[usize],
         of: &dyn Fn(&usize) -> &'m Merged,
         at: &Variable,
@@ -506,13 +507,14 @@ impl<'a> Lowering<'a> {
         }
         let (position, at) = (self.names.index("p"), self.names.index(driven.outer.variable.name()));
         let coordinate = self.coordinate(merged.visit, merged.level, position.value());
-        let (there, element) = self.with_element((merged.visit, merged.level), driven.body, &position);
+        let (there, element) = self.with_element(merged.visit, merged.level, driven.body, &position);
         let parallel = first && self.is_parallel(driven.outer, driven.body);
         // Lanes have nothing to pass over.
         let is_whole = driven.step == 1 || kind(driven.outer) != LoopKind::Vector;
         let kind = if parallel && is_whole { kind(driven.outer) } else { LoopKind::Serial };
-        let segment = (&position, merged.cursor.value(), merged.end.value());
-        self.loop_over((driven.outer, driven.body), (kind, Parts::AsNeeded), segment, |lowering| {
+        let (division, segment) =
+            (Division { kind, parts: Parts::AsNeeded }, merged.cursor.value()..merged.end.value());
+        self.loop_over(driven.outer, driven.body, division, &position, segment, |lowering| {
             let step = lowering.with_place(merged.visit, there, |lowering| {
                 lowering.iteration(driven.outer, driven.body, at.value(), parallel)
             });
@@ -531,7 +533,8 @@ impl<'a> Lowering<'a> {
     /// once.
     pub(super) fn with_element(
         &mut self,
-        (visit, level): (usize, usize),
+        visit: usize,
+        level: usize,
         body: &Node,
         position: &Variable,
     ) -> (Place, Option<Step>) {
@@ -562,9 +565,9 @@ impl<'a> Lowering<'a> {
             let last = base.clone() + if driven.step == 1 { values } else { values * driven.step };
             let (first, until) = (self.names.index("p"), self.names.index("p"));
             steps.push(Step::bind_mutable(&first, end.value()));
-            steps.push(self.bisect(visit, level, (&cursor, &first), base.clone()));
+            steps.push(self.bisect(visit, level, &cursor, &first, base.clone()));
             steps.push(Step::bind_mutable(&until, cursor.value()));
-            steps.push(self.bisect(visit, level, (&until, &end), last));
+            steps.push(self.bisect(visit, level, &until, &end, last));
         }
         if self.stored(visit).is_padded(level) {
             // What is before and after the dimension comes first and last, and is little.

@@ -1,6 +1,7 @@
 //! Kernels, and nodes to statements of the loop IR.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::concrete::{Execution, Loop, Node, Positions, Statement, Unit};
@@ -63,6 +64,12 @@ pub(super) enum Parts {
     Always,
     /// In parts of so many iterations, which threads take as they come to them.
     Chunks(i64),
+}
+
+/// The kind of a loop, and its parts if it is one of threads.
+pub(super) struct Division {
+    pub kind: LoopKind,
+    pub parts: Parts,
 }
 
 /// A loop around what is being lowered.
@@ -293,7 +300,7 @@ impl<'a> Lowering<'a> {
         let kind = if parallel { kind(outer) } else { LoopKind::Serial };
         // The index is the variable's value: a row of operands whose outermost level it is.
         let parts = self.weights(outer).map_or(Parts::AsNeeded, Parts::Weighted);
-        self.loop_over((outer, body), (kind, parts), (&variable, low, high), |lowering| {
+        self.loop_over(outer, body, Division { kind, parts }, &variable, low..high, |lowering| {
             lowering.iteration(outer, body, variable.value(), parallel)
         })
     }
@@ -301,13 +308,15 @@ impl<'a> Lowering<'a> {
     /// A loop with what `inside` gives.
     pub(super) fn loop_over(
         &mut self,
-        (outer, body): (&Loop, &Node),
-        (kind, parts): (LoopKind, Parts),
-        (variable, low, high): (&Variable, Expression, Expression),
+        outer: &Loop,
+        body: &Node,
+        Division { kind, parts }: Division,
+        variable: &Variable,
+        range: Range<Expression>,
         inside: impl FnOnce(&mut Self) -> Step,
     ) -> Step {
         let parts = outer.chunk.filter(|_| kind == LoopKind::Threads).map_or(parts, Parts::Chunks);
-        self.in_parts(body, (kind, parts), (low, high), inside, &|step, low, high, kind| {
+        self.in_parts(body, Division { kind, parts }, range, inside, &|step, low, high, kind| {
             Step::for_each(variable, low, high, step.clone()).with_kind(kind).with_unroll(outer.unroll)
         })
     }
@@ -317,8 +326,8 @@ impl<'a> Lowering<'a> {
     pub(super) fn in_parts(
         &mut self,
         body: &Node,
-        (kind, parts): (LoopKind, Parts),
-        (low, high): (Expression, Expression),
+        Division { mut kind, parts }: Division,
+        Range { start: low, end: high }: Range<Expression>,
         inside: impl FnOnce(&mut Self) -> Step,
         iterations: &dyn Fn(&Step, Expression, Expression, LoopKind) -> Step,
     ) -> Step {
@@ -339,7 +348,6 @@ impl<'a> Lowering<'a> {
             return iterations(&step, low, high, kind);
         }
         let mut count = self.chunks.as_ref().map_or(PARTS.into(), |chunks| chunks.value().maximum(1));
-        let mut kind = kind;
         let part = self.names.index("part");
         let (first, last) = match parts {
             Parts::Chunks(length) => {
@@ -348,7 +356,7 @@ impl<'a> Lowering<'a> {
                 (begin.clone(), high.minimum(begin + length))
             }
             Parts::Weighted(positions) => {
-                let (steps, first, last) = self.balanced(&positions, (&low, &high), (&part, &count));
+                let (steps, first, last) = self.balanced(&positions, &low, &high, &part, &count);
                 made.extend(steps);
                 (first, last)
             }

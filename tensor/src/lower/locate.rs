@@ -12,7 +12,8 @@ impl Lowering<'_> {
         &mut self,
         visit: usize,
         level: usize,
-        (low, high): (&Variable, &Variable),
+        low: &Variable,
+        high: &Variable,
         least: Expression,
     ) -> Step {
         let middle = self.names.index("middle");
@@ -31,13 +32,13 @@ impl Lowering<'_> {
             while let Some((level, kind, above)) = self.next(visit) {
                 let Some(at) = self.recovered(self.visits[visit].variable(level)) else { break };
                 if !is_found(kind) {
-                    return self.search((visit, level, above, at), visits, inside);
+                    return self.search(visit, level, above, at, visits, inside);
                 }
                 let variable = self.visits[visit].variable(level).clone();
                 if let Some(within) = self.is_in_dimension(&variable, &at).filter(|_| !self.is_checked(visit, level)) {
                     self.checked.push((visit, level));
                     let there = self.places[visit].clone();
-                    let step = self.either(visit, within, there, (visits, inside));
+                    let step = self.either(visit, within, there, visits, inside);
                     self.checked.pop();
                     return step;
                 }
@@ -51,7 +52,7 @@ impl Lowering<'_> {
                     (Some(is_set), is_stored) => {
                         let is_there = is_stored.map(|is_stored| is_stored.value().equal(1));
                         let is_set = is_there.map_or(is_set.clone(), |is_there| is_there.and(is_set));
-                        return self.either(visit, is_set, Place::Level(level + 1, position), (visits, inside));
+                        return self.either(visit, is_set, Place::Level(level + 1, position), visits, inside);
                     }
                     (None, Some(is_stored)) => Place::Maybe(level + 1, position, is_stored),
                     (None, None) => Place::Level(level + 1, position),
@@ -69,25 +70,28 @@ impl Lowering<'_> {
     /// Finds a coordinate below a position of an access.
     fn search(
         &mut self,
-        (visit, level, above, at): (usize, usize, Expression, Expression),
+        visit: usize,
+        level: usize,
+        above: Expression,
+        at: Expression,
         visits: &[usize],
         inside: Inside<'_, Self>,
     ) -> Step {
         if let Storage::List(list) = self.stored(visit).clone() {
             let (mut find, is_there, place) = list.find(&at, &mut self.names);
-            find.push(self.either(visit, is_there, Place::Level(level + 1, place), (visits, inside)));
+            find.push(self.either(visit, is_there, Place::Level(level + 1, place), visits, inside));
             return Step::Sequence(find);
         }
         let (low, high) = self.segment(visit, level, &above);
         let (first, last, end) = (self.names.index("p"), self.names.index("q"), self.names.index("end"));
-        let halve = self.bisect(visit, level, (&first, &last), at.clone());
+        let halve = self.bisect(visit, level, &first, &last, at.clone());
         let coordinate = self.coordinate(visit, level, first.value());
         let variable = self.visits[visit].variable(level);
         let within = self.is_in_dimension(variable, &at).filter(|_| self.stored(visit).is_padded(level));
         let is_there = first.value().less(end.value()).and(coordinate.equal(at));
         let is_there = within.into_iter().fold(is_there, Expression::and);
         let there = self.below_position(visit, level, first.value());
-        let choice = self.either(visit, is_there, there, (visits, inside));
+        let choice = self.either(visit, is_there, there, visits, inside);
         Step::Sequence(vec![
             Step::bind_mutable(&first, low),
             Step::bind(&end, high),
@@ -102,7 +106,8 @@ impl Lowering<'_> {
         visit: usize,
         is_there: Expression,
         there: Place,
-        (visits, inside): (&[usize], Inside<'_, Self>),
+        visits: &[usize],
+        inside: Inside<'_, Self>,
     ) -> Step {
         let before = self.places.clone();
         if self.is_large() {

@@ -114,7 +114,7 @@ impl Lowering<'_> {
             Step::repeat_while(is_before, farther),
             Step::bind_mutable(&high, next.minimum(end.value())),
             Step::set(cursor, cursor.value() + 1),
-            self.bisect(*visit, *level, (cursor, &high), least.value()),
+            self.bisect(*visit, *level, cursor, &high, least.value()),
         ])
     }
 }

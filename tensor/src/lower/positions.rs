@@ -10,7 +10,9 @@
 //! A loop that is no range of positions, as one over blocks inside of one over what is in them, finds the coordinates
 //! of each position by a search.
 
-use super::leaf::{Around, Border, Lowering, Parts, kind};
+use std::ops;
+
+use super::leaf::{Around, Border, Division, Lowering, Parts, kind};
 use super::storage::{Place, Storage, StoredLevel};
 use super::support::{Given, Support};
 use crate::concrete::{Loop, Node, Positions, Relation, Statement};
@@ -72,19 +74,14 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The positions of a level that are below those from `first` to before `end` of the level above; the root is the
-    /// only position above the outermost.
-    pub(super) fn below(
-        &self,
-        visit: usize,
-        level: usize,
-        (first, end): (Expression, Expression),
-    ) -> (Expression, Expression) {
+    /// The positions of a level that are below a range of those of the level above; the root is the only position above
+    /// the outermost.
+    pub(super) fn below(&self, visit: usize, level: usize, above: ops::Range<Expression>) -> ops::Range<Expression> {
         match self.level(visit, level) {
-            StoredLevel::Dense(extent, _) => (first * extent.value(), end * extent.value()),
-            StoredLevel::Compressed { pos, .. } => (pos.load([first]).cast(I64), pos.load([end]).cast(I64)),
-            StoredLevel::Singleton(_) => (first, end),
-            StoredLevel::Counter { slots, .. } => (first * slots.value(), end * slots.value()),
+            StoredLevel::Dense(extent, _) => above.start * extent.value()..above.end * extent.value(),
+            StoredLevel::Compressed { pos, .. } => pos.load([above.start]).cast(I64)..pos.load([above.end]).cast(I64),
+            StoredLevel::Singleton(_) => above,
+            StoredLevel::Counter { slots, .. } => above.start * slots.value()..above.end * slots.value(),
             StoredLevel::Bits { .. } | StoredLevel::Diagonals { .. } => {
                 unreachable!("{NO_POSITIONS}")
             }
@@ -93,7 +90,7 @@ impl<'a> Lowering<'a> {
 
     /// Binds where positions begin, and how many there are, which the extents of variables that were made of them
     /// follow.
-    pub(super) fn begin_positions(&mut self, (positions, visit): (&'a Positions, usize)) -> Vec<Step> {
+    pub(super) fn begin_positions(&mut self, positions: &'a Positions, visit: usize) -> Vec<Step> {
         let (low, count) = match (&self.places[visit], self.level(visit, positions.level)) {
             (_, _) if self.counts.contains_key(&positions.position) => {
                 (0.into(), self.counts[&positions.position].clone())
@@ -103,14 +100,14 @@ impl<'a> Lowering<'a> {
                 (0.into(), crd.high(0))
             }
             (Place::Level(_, above) | Place::Maybe(_, above, _), _) => {
-                let mut ends = (above.clone(), above.clone() + 1);
+                let mut range = above.clone()..above.clone() + 1;
                 for level in positions.outermost..=positions.level {
-                    ends = self.below(visit, level, ends);
+                    range = self.below(visit, level, range);
                 }
-                let count = ends.1 - ends.0.clone();
+                let count = range.end - range.start.clone();
                 match &self.places[visit] {
-                    Place::Maybe(.., is_stored) => (ends.0, is_stored.value().equal(1).select(count, 0)),
-                    _ => (ends.0, count),
+                    Place::Maybe(.., is_stored) => (range.start, is_stored.value().equal(1).select(count, 0)),
+                    _ => (range.start, count),
                 }
             }
             _ => (0.into(), 0.into()),
@@ -119,8 +116,8 @@ impl<'a> Lowering<'a> {
         let mut steps = vec![Step::bind(&begin, low), Step::bind(&all, count)];
         self.begins.insert(positions.position.clone(), begin.value());
         let is_outside = positions.outermost == 0;
-        let known = (self.statement, &mut self.names);
-        steps.extend(self.sizes.count(known, &positions.position, all.value(), is_outside));
+        let (position, count) = (&positions.position, all.value());
+        steps.extend(self.sizes.count(self.statement, &mut self.names, position, count, is_outside));
         steps
     }
 
@@ -130,9 +127,9 @@ impl<'a> Lowering<'a> {
             let position = &positions.position;
             !self.begins.contains_key(position) && self.statement.descends(&outer.variable, position)
         };
-        let found = self.all_positions().into_iter().find(is_new)?;
+        let (positions, visit) = self.all_positions().into_iter().find(is_new)?;
         let before = (self.begins.clone(), self.sizes.clone());
-        let mut steps = self.begin_positions(found);
+        let mut steps = self.begin_positions(positions, visit);
         steps.push(self.forall(outer, body));
         (self.begins, self.sizes) = before;
         Some(Step::Sequence(steps))
@@ -175,7 +172,7 @@ impl<'a> Lowering<'a> {
             Step::when(first.value().less(end.value()), Step::Sequence(steps))
         };
         let parts = if is_threaded { Parts::Always } else { Parts::AsNeeded };
-        let step = self.in_parts(body, (kind, parts), (begin.value(), end), inside, &|step, first, end, _| {
+        let step = self.in_parts(body, Division { kind, parts }, begin.value()..end, inside, &|step, first, end, _| {
             Step::Sequence(vec![Step::bind(&innermost.0, first), Step::bind(&innermost.1, end), step.clone()])
         });
         Some(Step::Sequence(vec![begins, step]))
@@ -187,10 +184,10 @@ impl<'a> Lowering<'a> {
         for at in (1..range.ends.len()).rev() {
             let level = range.positions.outermost + at;
             let ((first, end), (above, end_above)) = (&range.ends[at], &range.ends[at - 1]);
-            let (found, parent) = self.parent((range.visit, level), first.value(), None);
+            let (found, parent) = self.parent(range.visit, level, first.value(), None);
             steps.extend(found);
             steps.push(Step::bind(above, parent));
-            let (found, parent) = self.parent((range.visit, level), end.value() - 1, Some(above.value()));
+            let (found, parent) = self.parent(range.visit, level, end.value() - 1, Some(above.value()));
             steps.extend(found);
             steps.push(Step::bind(end_above, parent + 1));
         }
@@ -201,7 +198,8 @@ impl<'a> Lowering<'a> {
     /// and the steps that find it.
     fn parent(
         &mut self,
-        (visit, level): (usize, usize),
+        visit: usize,
+        level: usize,
         position: Expression,
         least: Option<Expression>,
     ) -> (Vec<Step>, Expression) {
@@ -246,12 +244,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The coordinate of a position of a level.
-    fn coordinate_at(
-        &self,
-        (visit, level): (usize, usize),
-        position: Expression,
-        above: Option<Expression>,
-    ) -> Expression {
+    fn coordinate_at(&self, visit: usize, level: usize, position: Expression, above: Option<Expression>) -> Expression {
         match (self.level(visit, level), above) {
             (StoredLevel::Dense(extent, _), Some(above)) => position - above * extent.value(),
             (StoredLevel::Dense(..), None) => position,
@@ -272,8 +265,8 @@ impl<'a> Lowering<'a> {
         let (low, high) = match &above {
             None => (first.value(), end.value()),
             Some(above) => {
-                let (low, high) = self.below(visit, level, (above.clone(), above.clone() + 1));
-                (low.maximum(first.value()), high.minimum(end.value()))
+                let below = self.below(visit, level, above.clone()..above.clone() + 1);
+                (below.start.maximum(first.value()), below.end.minimum(end.value()))
             }
         };
         let outside = || match &self.places[visit] {
@@ -291,7 +284,7 @@ impl<'a> Lowering<'a> {
             let variable = positions.variable(number).clone();
             let at = self.names.index(variable.name());
             let above = above.clone().filter(|_| number == level);
-            steps.push(Step::bind(&at, self.coordinate_at((visit, number), position.value(), above)));
+            steps.push(Step::bind(&at, self.coordinate_at(visit, number, position.value(), above)));
             if matches!(self.level(visit, number), StoredLevel::Singleton(_)) {
                 // What says that nothing is stored is no coordinate.
                 let own = at.value().less(self.sizes.extent(self.statement, &variable));
@@ -304,7 +297,7 @@ impl<'a> Lowering<'a> {
         let mut inside = Vec::new();
         let is_last = lowest == positions.level;
         if is_last {
-            let (place, element) = self.with_element((visit, lowest), range.body, &position);
+            let (place, element) = self.with_element(visit, lowest, range.body, &position);
             self.places[visit] = place;
             inside.extend(element);
             self.know_fused(&positions.parent);
@@ -384,11 +377,11 @@ impl<'a> Lowering<'a> {
                     _ => None,
                 }
             } else {
-                let (found, above) = self.parent((visit, level), position.clone(), None);
+                let (found, above) = self.parent(visit, level, position.clone(), None);
                 steps.extend(found);
                 Some(above)
             };
-            steps.push(Step::bind(&at, self.coordinate_at((visit, level), position.clone(), above.clone())));
+            steps.push(Step::bind(&at, self.coordinate_at(visit, level, position.clone(), above.clone())));
             self.known.insert(variable, at.value());
             position = above.unwrap_or(position);
         }

@@ -88,7 +88,7 @@ impl Lowering<'_> {
     }
 
     /// The beginning and the end of the part of `parent` with this number.
-    fn part(&self, (parent, points): (&IndexVariable, &[i64]), number: &Expression) -> (Expression, Expression) {
+    fn part(&self, parent: &IndexVariable, points: &[i64], number: &Expression) -> (Expression, Expression) {
         let extent = self.extent(parent);
         // There may be fewer positions.
         let is_stored = self.statement.positions().any(|stored| self.statement.descends(parent, &stored.position));
@@ -107,7 +107,7 @@ impl Lowering<'_> {
     /// The value of the last of the loops that a part of `parent` depends on, where it begins.
     pub(super) fn part_begin(&self, relation: &Relation) -> Option<Expression> {
         let Relation::SplitAt { parent, outer, points, .. } = relation else { return None };
-        Some(self.part((parent, points), &self.recovered(outer)?).0)
+        Some(self.part(parent, points, &self.recovered(outer)?).0)
     }
 
     /// The end of the loop over `variable`, which is about to begin.
@@ -146,7 +146,7 @@ impl Lowering<'_> {
                 match relation {
                     Relation::SplitAt { parent, outer, inner, points, .. } if child == inner => {
                         let Some(number) = self.recovered(outer) else { continue };
-                        let (begin, end) = self.part((parent, points), &number);
+                        let (begin, end) = self.part(parent, points, &number);
                         let above = self.limits(variable, parent);
                         limits.extend(above.into_iter().chain([end]).map(|limit| limit - begin.clone()));
                     }
@@ -258,7 +258,7 @@ impl Lowering<'_> {
             if self.is_cut(relation, parent) && !limited {
                 let end = match relation {
                     Relation::SplitAt { outer, points, .. } => {
-                        self.recovered(outer).map(|number| self.part((parent, points), &number).1)
+                        self.recovered(outer).map(|number| self.part(parent, points, &number).1)
                     }
                     _ => None,
                 };

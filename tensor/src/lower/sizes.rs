@@ -73,7 +73,8 @@ impl Sizes {
     /// `outside` says that it has so many where the kernel begins. Gives the steps that bind them.
     pub fn count(
         &mut self,
-        (statement, names): (&Statement, &mut Names),
+        statement: &Statement,
+        names: &mut Names,
         position: &IndexVariable,
         count: Expression,
         is_outside: bool,

@@ -65,7 +65,7 @@ impl Levels {
     pub fn new(tensor: &TensorVariable, types: NumberTypes<'_>, names: &mut Names, is_part: bool) -> Self {
         let format = tensor.format();
         let stored = format.by_dimensions().map_or(Stored::Plain, |(_, stored)| stored);
-        let mut level = |level: usize| StoredLevel::new((tensor, level), types, names, is_part);
+        let mut level = |level: usize| StoredLevel::new(tensor, level, types, names, is_part);
         let levels = match stored {
             Stored::Plain => (0..format.levels().len()).map(level).collect(),
             Stored::Diagonals(sign) => match (level(0), level(1)) {
@@ -82,12 +82,7 @@ impl Levels {
 
 impl StoredLevel {
     /// A level that a tensor stores.
-    fn new(
-        (tensor, level): (&TensorVariable, usize),
-        types: NumberTypes<'_>,
-        names: &mut Names,
-        is_part: bool,
-    ) -> Self {
+    fn new(tensor: &TensorVariable, level: usize, types: NumberTypes<'_>, names: &mut Names, is_part: bool) -> Self {
         let (name, format) = (tensor.name(), tensor.format());
         let extent = |names: &mut Names| Variable::index(names.fresh(&format!("{name}{level}_extent")));
         let mut buffer = |what: &str| {

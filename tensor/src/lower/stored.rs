@@ -169,7 +169,7 @@ fn is_appended_once(statement: &Statement, node: &Node) -> bool {
 /// A dense result must be what [`Statement::initial`] says, or what the tensor is filled with, before, unless the
 /// kernel [overwrites](StoredKernel::overwrites) it.
 pub fn stored(statement: &Statement, types: NumberTypes<'_>, output: Output) -> StoredKernel {
-    stored_leaf(statement, &[], types, (output, true))
+    stored_leaf(statement, &[], types, output, true)
 }
 
 /// The same kernel of what is inside of the loops over `fixed`, the outermost ones, whose values it takes. It
@@ -178,12 +178,13 @@ pub fn stored_leaf(
     statement: &Statement,
     fixed: &[IndexVariable],
     types: NumberTypes<'_>,
-    (output, may_overwrite): (Output, bool),
+    output: Output,
+    may_overwrite: bool,
 ) -> StoredKernel {
     let may_overwrite = may_overwrite && output == Output::Elements && !statement.accumulates();
-    match may_overwrite.then(|| attempt(statement, fixed, types, (output, true))) {
+    match may_overwrite.then(|| attempt(statement, fixed, types, output, true)) {
         Some(made) if made.overwrites => made,
-        _ => attempt(statement, fixed, types, (output, false)),
+        _ => attempt(statement, fixed, types, output, false),
     }
 }
 
@@ -192,7 +193,8 @@ fn attempt(
     statement: &Statement,
     fixed: &[IndexVariable],
     types: NumberTypes<'_>,
-    (output, overwrites): (Output, bool),
+    output: Output,
+    overwrites: bool,
 ) -> StoredKernel {
     let mut lowering = Lowering::new(statement, fixed);
     lowering.sizes = Sizes::parameters(statement, &mut lowering.names);
@@ -220,7 +222,8 @@ fn attempt(
         lowering.counts.insert(positions.position.clone(), count.value());
         given.push((Parameter::Scalar(count), Slot::Count(positions.access.tensor.name().to_owned(), positions.level)));
     }
-    let counts: Vec<Step> = whole.into_iter().flat_map(|all| lowering.begin_positions(all)).collect();
+    let begin = |(positions, visit)| lowering.begin_positions(positions, visit);
+    let counts: Vec<Step> = whole.into_iter().flat_map(begin).collect();
     lowering.chunks = Some(lowering.names.index("chunks"));
     let (mut parameters, mut slots) = (Vec::new(), Vec::new());
     for tensor in statement.tensors() {
@@ -296,7 +299,7 @@ impl Storage {
         match self {
             Self::Buffer(elements) => buffer(elements, Slot::Elements(name.to_owned())),
             Self::Levels(Levels { levels, values }) => {
-                levels.iter().enumerate().for_each(|(level, stored)| stored.parameters((name, level), give));
+                levels.iter().enumerate().for_each(|(level, stored)| stored.parameters(name, level, give));
                 give(Parameter::Buffer(values.clone()), Slot::Values(name.to_owned()));
             }
             Self::Beside(values, _) => buffer(values, Slot::Values(name.to_owned())),
@@ -320,7 +323,7 @@ impl Storage {
 
 impl StoredLevel {
     /// Gives the parameters of a kernel that stand for a level of the tensor `name`.
-    fn parameters(&self, (name, level): (&str, usize), give: &mut dyn FnMut(Parameter, Slot)) {
+    fn parameters(&self, name: &str, level: usize, give: &mut dyn FnMut(Parameter, Slot)) {
         let mut buffer = |buffer: &Buffer, slot: fn(String, usize) -> Slot, level: usize| {
             give(Parameter::Buffer(buffer.clone()), slot(name.to_owned(), level));
         };

@@ -120,7 +120,8 @@ impl Function {
         reduction: Reduction,
         variable: &IndexVariable,
         extent: i64,
-        (element, of_none): (ElementType, Option<Term>),
+        element: ElementType,
+        of_none: Option<Term>,
     ) -> Result<Self, Large> {
         let made = |value: Value| value.map(|value| Term::reduced(value, reduction, of_none));
         let own = |term: TermResult| term.map(|term| term.value);

@@ -175,8 +175,8 @@ impl Evaluation<'_> {
             Expression::Reduce(reduction, variable, operand) => {
                 let of_none = background(operand, &|divisor| is_among(divisor, self.divisors));
                 let function = self.function(operand)?;
-                let of = (element_of(operand), of_none);
-                function.reduce(*reduction, variable, self.extents[variable], of).map_err(large)?
+                let (extent, element) = (self.extents[variable], element_of(operand));
+                function.reduce(*reduction, variable, extent, element, of_none).map_err(large)?
             }
         })
     }

@@ -107,7 +107,7 @@ impl Plan {
             && statement.extents.values().all(|extent| *extent > 0)
             && privilege::is_made_whole(statement, &fixed);
         let stored =
-            is_stored.then(|| stored_leaf(statement, &fixed, &|_, _, _| ElementType::I32, (output, may_overwrite)));
+            is_stored.then(|| stored_leaf(statement, &fixed, &|_, _, _| ElementType::I32, output, may_overwrite));
         let initial = match &stored {
             Some(_) if output == Output::Entries => None,
             Some(stored) if stored.overwrites => None,

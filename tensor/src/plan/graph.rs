@@ -174,7 +174,7 @@ impl Fetch {
     }
 
     /// The color of a point's piece at a step.
-    pub fn color(&self, order: &Order, (step, point): (i64, i64)) -> i64 {
+    pub fn color(&self, order: &Order, step: i64, point: i64) -> i64 {
         let values = order.values(step, point);
         let idle = self.by_the_first && values[self.depth..].iter().any(|value| *value != 0);
         match self.by {
@@ -213,7 +213,7 @@ impl Graph {
         for tensor in &leaf.tensors {
             for fixed in plan.outer_fetches(tensor.name()) {
                 let fetches =
-                    leaf.spaces(tensor).map(|space| self.fetch((plan, fixed), (tensor, space), Privilege::Read, true));
+                    leaf.spaces(tensor).map(|space| self.fetch(plan, fixed, tensor, space, Privilege::Read, true));
                 launches.push((false, fixed.len(), fetches.collect()));
             }
         }
@@ -223,14 +223,13 @@ impl Graph {
             leaf.tensors.iter().partition(|tensor| self.gathers && leaf.gathered.contains_key(tensor.name()));
         for tensor in first {
             let (fixed, privilege) = plan.innermost_fetch(tensor.name());
-            fetches
-                .extend(leaf.spaces(tensor).map(|space| self.fetch((plan, fixed), (tensor, space), privilege, false)));
+            fetches.extend(leaf.spaces(tensor).map(|space| self.fetch(plan, fixed, tensor, space, privilege, false)));
         }
         for tensor in last {
             let (fixed, privilege) = plan.innermost_fetch(tensor.name());
             for space in leaf.spaces(tensor) {
-                let gathered = self.gathered((plan, fixed), (tensor, space), &fetches);
-                fetches.push(gathered.unwrap_or_else(|| self.fetch((plan, fixed), (tensor, space), privilege, false)));
+                let gathered = self.gathered(plan, fixed, tensor, space, &fetches);
+                fetches.push(gathered.unwrap_or_else(|| self.fetch(plan, fixed, tensor, space, privilege, false)));
             }
         }
         launches.push((true, leaf.fixed.len(), fetches));
@@ -266,15 +265,17 @@ impl Graph {
     /// The fetch of a space of a tensor for the points of a launch, where the loops over `fixed` have values.
     fn fetch(
         &mut self,
-        (plan, fixed): (&Plan, &[IndexVariable]),
-        (variable, space): (&TensorVariable, Space),
+        plan: &Plan,
+        fixed: &[IndexVariable],
+        variable: &TensorVariable,
+        space: Space,
         privilege: Privilege,
         by_the_first: bool,
     ) -> Fetch {
         let colors = Arc::new(plan.rectangles(variable.name(), fixed).colors());
         // Where a loop has no iterations, offsets of others may be looked at all the same.
         let is_told = space == Space::Elements || plan.statement.extents.values().all(|extent| *extent > 0);
-        let share = Share::new(&plan.statement, fixed, (variable, space)).filter(|_| is_told && !by_the_first);
+        let share = Share::new(&plan.statement, fixed, variable, space).filter(|_| is_told && !by_the_first);
         let (partition, by) = match share {
             Some(Share { of: (of, level), parts, by, rows }) => {
                 let shares = Shares { tensor: self.tensor(of), level, parts, rows };
@@ -331,8 +332,10 @@ impl Graph {
     /// parts of the level name. None if points have no parts of the level.
     fn gathered(
         &mut self,
-        (plan, fixed): (&Plan, &[IndexVariable]),
-        (tensor, space): (&TensorVariable, Space),
+        plan: &Plan,
+        fixed: &[IndexVariable],
+        tensor: &TensorVariable,
+        space: Space,
         fetches: &[Fetch],
     ) -> Option<Fetch> {
         let gathered = plan.leaf().gathered.get(tensor.name()).filter(|gathered| gathered.levels.len() == 1)?;
@@ -346,7 +349,7 @@ impl Graph {
             let colors = plan.rectangles(tensor.name(), fixed).colors();
             colors.count() == 2 && colors.parts(1) == [Rectangle::whole(tensor.dimensions())]
         };
-        if Share::new(&plan.statement, fixed, (tensor, space)).is_some_and(|share| share.of.0.name() == tensor.name()) {
+        if Share::new(&plan.statement, fixed, tensor, space).is_some_and(|share| share.of.0.name() == tensor.name()) {
             return None;
         }
         let are_rows = || tensor.format().is_plain() && *tensor.format().levels() == [Level::Dense, Level::Compressed];

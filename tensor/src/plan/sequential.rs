@@ -173,7 +173,7 @@ impl Run<'_, '_> {
             let parts = self.plan.rectangles(name, fixed).parts(values);
             let rectangle = self.plan.rectangle(name, fixed, values);
             let source = pieces.get(name).ok_or_else(|| RunError::Missing(name.to_owned()))?;
-            let piece = fetched(source, tensor, *privilege, (rectangle, &parts))?;
+            let piece = fetched(source, tensor, *privilege, rectangle, &parts)?;
             if matches!(privilege, Privilege::Read | Privilege::ReadWrite) {
                 let elements = parts.iter().map(Rectangle::volume).sum();
                 let (fixed, values) = (fixed.to_vec(), values.to_vec());
@@ -203,7 +203,8 @@ fn fetched(
     source: &Piece,
     tensor: &TensorVariable,
     privilege: Privilege,
-    (rectangle, parts): (Rectangle, &[Rectangle]),
+    rectangle: Rectangle,
+    parts: &[Rectangle],
 ) -> Result<Piece, RunError> {
     let old = source.part(&rectangle).ok_or_else(|| RunError::NotCovered {
         tensor: tensor.name().to_owned(),
@@ -276,27 +277,28 @@ impl Graph {
             }
             Operation::Launch(launching) => {
                 let points = 0..launching.order.points();
-                points.into_iter().try_for_each(|point| self.point(launching, (step, point), &mut pieces))
+                points.into_iter().try_for_each(|point| self.point(launching, step, point, &mut pieces))
             }
         })?;
         Ok(pieces.into_iter().map(|(name, piece)| (name, piece.to_array())).collect())
     }
 
     /// Runs one point of a launch.
-    fn point(&self, launching: &Launching, at: (i64, i64), pieces: &mut Pieces) -> Result<(), RunError> {
+    fn point(&self, launching: &Launching, step: i64, point: i64, pieces: &mut Pieces) -> Result<(), RunError> {
         let (mut inside, mut given) = (Pieces::new(), Vec::new());
         for fetch in &launching.fetches {
-            let (tensor, parts) = (&self.tensors[fetch.tensor], fetch.colors.parts(fetch.color(&launching.order, at)));
+            let tensor = &self.tensors[fetch.tensor];
+            let parts = fetch.colors.parts(fetch.color(&launching.order, step, point));
             let source = pieces.get(tensor.name()).ok_or_else(|| RunError::Missing(tensor.name().to_owned()))?;
             let hull = parts.iter().fold(Rectangle::empty(tensor.order()), |hull, part| hull.hull(part));
-            let privilege = fetch.privilege(&launching.order, at.0);
-            inside.insert(tensor.name().to_owned(), fetched(source, tensor, privilege, (hull, &parts))?);
+            let privilege = fetch.privilege(&launching.order, step);
+            inside.insert(tensor.name().to_owned(), fetched(source, tensor, privilege, hull, &parts)?);
             given.push((tensor.name(), privilege, parts));
         }
         if launching.runs_leaf {
             let leaf = launching.plan.leaf();
             let kernel = check(&leaf.kernel)?;
-            let values = launching.order.values(at.0, at.1);
+            let values = launching.order.values(step, point);
             run_leaf(leaf, &values, &mut inside, &mut |_, arguments| Ok(interpret(&kernel, arguments, true)?))?;
         }
         for (name, privilege, parts) in given {

@@ -87,7 +87,8 @@ impl<'s> Share<'s> {
     pub(super) fn new(
         statement: &'s Statement,
         fixed: &[IndexVariable],
-        (variable, space): (&TensorVariable, Space),
+        variable: &TensorVariable,
+        space: Space,
     ) -> Option<Self> {
         let Shared { positions, parts, by } = Shared::find(statement, fixed)?;
         let of = &positions.access.tensor;

@@ -158,7 +158,7 @@ impl Plan {
     /// those of others have 64.
     pub fn kernel(&self, narrow: &dyn Fn(&str) -> bool) -> StoredKernel {
         let leaf = self.leaf();
-        stored_leaf(&self.statement, &leaf.fixed, &wide_or(narrow), (leaf.output, leaf.overwrites))
+        stored_leaf(&self.statement, &leaf.fixed, &wide_or(narrow), leaf.output, leaf.overwrites)
     }
 
     /// The name of the operand that has elements exactly where the result has, if the leaf stores these at the same
@@ -170,7 +170,7 @@ impl Plan {
 
     /// The kernel that counts the elements of each row of a result whose rows are assembled.
     pub fn counting(&self, narrow: &dyn Fn(&str) -> bool) -> StoredKernel {
-        stored_leaf(&self.statement, &self.leaf().fixed, &wide_or(narrow), (Output::Counts, false))
+        stored_leaf(&self.statement, &self.leaf().fixed, &wide_or(narrow), Output::Counts, false)
     }
 
     /// The kernel, and what it is called with.

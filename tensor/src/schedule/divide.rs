@@ -18,5 +18,5 @@ pub(super) fn apply(
     let length = split::blocks(statement.extents[variable], pieces);
     let relation =
         Relation::Divide { parent: variable.clone(), outer: outer.clone(), inner: inner.clone(), pieces, length };
-    Ok(split::in_two(statement, variable, relation, (outer, pieces), (inner, length)))
+    Ok(split::in_two(statement, relation, [pieces, length]))
 }

@@ -236,18 +236,18 @@ impl Plan<'_> {
         let expression = instance(value, self.is_it);
         let mut copied = Vec::new();
         for variable in expression.variables() {
-            self.copy(&variable, (&mut renamed, &mut copied), changed);
+            self.copy(&variable, &mut renamed, &mut copied, changed);
         }
         // What is beyond an end is not computed either: it would be of elements that other workspaces don't have.
         for parent in self.statement.relations.iter().filter(|relation| relation.is_cut()) {
             parent.parents().into_iter().for_each(|parent| {
-                self.copy(parent, (&mut renamed, &mut copied), changed);
+                self.copy(parent, &mut renamed, &mut copied, changed);
             });
         }
         // Coordinates of all levels follow from a position.
         for positions in self.statement.positions() {
             (positions.outermost..=positions.level).for_each(|level| {
-                self.copy(positions.variable(level), (&mut renamed, &mut copied), changed);
+                self.copy(positions.variable(level), &mut renamed, &mut copied, changed);
             });
         }
         changed.relations.extend(copied.into_iter().map(|relation| relation.rename(&renamed)));
@@ -278,7 +278,8 @@ impl Plan<'_> {
     fn copy<'s>(
         &'s self,
         variable: &IndexVariable,
-        (renamed, copied): (&mut BTreeMap<IndexVariable, IndexVariable>, &mut Vec<&'s Relation>),
+        renamed: &mut BTreeMap<IndexVariable, IndexVariable>,
+        copied: &mut Vec<&'s Relation>,
         changed: &mut Statement,
     ) -> bool {
         if renamed.contains_key(variable) {
@@ -286,7 +287,7 @@ impl Plan<'_> {
         }
         let Some(relation) = self.statement.recovery(variable) else { return false };
         let sources: Vec<bool> =
-            relation.sources().into_iter().map(|source| self.copy(source, (renamed, copied), changed)).collect();
+            relation.sources().into_iter().map(|source| self.copy(source, renamed, copied, changed)).collect();
         if !sources.contains(&true) {
             return false;
         }

@@ -18,7 +18,7 @@ pub(super) fn apply(
     let extent = statement.extents[variable];
     let relation = Relation::Split { parent: variable.clone(), outer: outer.clone(), inner: inner.clone(), factor };
     // A block longer than the loop has no more iterations than the loop.
-    Ok(in_two(statement, variable, relation, (outer, blocks(extent, factor)), (inner, factor.min(extent))))
+    Ok(in_two(statement, relation, [blocks(extent, factor), factor.min(extent)]))
 }
 
 /// How many blocks of `length` cover `extent`.
@@ -26,21 +26,14 @@ pub(super) fn blocks(extent: i64, length: i64) -> i64 {
     extent / length + i64::from(extent % length > 0)
 }
 
-/// Two loops in place of one.
-pub(super) fn in_two(
-    statement: &Statement,
-    variable: &IndexVariable,
-    relation: Relation,
-    (outer, outer_extent): (&IndexVariable, i64),
-    (inner, inner_extent): (&IndexVariable, i64),
-) -> Statement {
+/// Two loops of these extents in place of one: over the children of a relation in place of its parent.
+pub(super) fn in_two(statement: &Statement, relation: Relation, extents: [i64; 2]) -> Statement {
     let mut changed = statement.clone();
-    changed.extents.insert(outer.clone(), outer_extent);
-    changed.extents.insert(inner.clone(), inner_extent);
-    changed.relations.push(relation);
-    changed.body = changed.body.replace(variable, &mut |_, body| {
-        let inner = Node::Forall(Loop::new(inner.clone()), Box::new(body));
-        Node::Forall(Loop::new(outer.clone()), Box::new(inner))
+    let children: Vec<IndexVariable> = relation.children().into_iter().cloned().collect();
+    changed.extents.extend(children.iter().cloned().zip(extents));
+    changed.body = changed.body.replace(relation.parents()[0], &mut |_, body| {
+        children.iter().rev().fold(body, |body, child| Node::Forall(Loop::new(child.clone()), Box::new(body)))
     });
+    changed.relations.push(relation);
     changed
 }

@@ -27,5 +27,5 @@ pub(super) fn apply(
     let (parent, points) = (variable.clone(), points.to_vec());
     let parts = points.len() as i64 + 1;
     let relation = Relation::SplitAt { parent, outer: outer.clone(), inner: inner.clone(), points, extent };
-    Ok(split::in_two(statement, variable, relation, (outer, parts), (inner, longest)))
+    Ok(split::in_two(statement, relation, [parts, longest]))
 }

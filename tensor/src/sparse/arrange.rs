@@ -22,9 +22,15 @@ pub(super) struct Renamed {
     pub(super) format: Format,
 }
 
-/// A statement whose loops follow what is stored, or are in a given order from the outermost, and the operands that it
-/// uses under other names.
-pub(super) fn arrange(assignment: &Assignment, order: Option<&[IndexVariable]>) -> (Statement, Vec<Renamed>) {
+/// A statement, and the operands that it uses under other names.
+#[derive(Clone, Debug)]
+pub(super) struct Arranged {
+    pub(super) statement: Statement,
+    pub(super) renamed: Vec<Renamed>,
+}
+
+/// A statement whose loops follow what is stored, or are in a given order from the outermost.
+pub(super) fn arrange(assignment: &Assignment, order: Option<&[IndexVariable]>) -> Arranged {
     arrange_converted(assignment, order, &[])
 }
 
@@ -33,10 +39,10 @@ pub(super) fn arrange_converted(
     assignment: &Assignment,
     order: Option<&[IndexVariable]>,
     converted: &[String],
-) -> (Statement, Vec<Renamed>) {
+) -> Arranged {
     let arranged = in_loops(Statement::new(assignment), order, converted);
-    let is_once = Appending::new(&arranged.0).is_none_or(|appending| appending.once);
-    if is_once || adds_up(&arranged.0) {
+    let is_once = Appending::new(&arranged.statement).is_none_or(|appending| appending.once);
+    if is_once || adds_up(&arranged.statement) {
         return arranged;
     }
     in_loops(Statement::with_scalars(assignment), order, converted)
@@ -47,11 +53,7 @@ pub(super) fn free_loops(assignment: &Assignment) -> Vec<IndexVariable> {
     nest(&Statement::new(assignment).body).0
 }
 
-fn in_loops(
-    mut statement: Statement,
-    given: Option<&[IndexVariable]>,
-    in_compressed: &[String],
-) -> (Statement, Vec<Renamed>) {
+fn in_loops(mut statement: Statement, given: Option<&[IndexVariable]>, in_compressed: &[String]) -> Arranged {
     let mut renamed = Vec::new();
     let (nest, inside) = nest(&statement.body);
     let result = statement.result().clone();
@@ -119,8 +121,7 @@ fn in_loops(
         found.map(|(_, tensor)| tensor.clone())
     });
     statement.body = reordered(statement.body.clone(), &order);
-    statement = gathered(statement);
-    (statement, renamed)
+    Arranged { statement: gathered(statement), renamed }
 }
 
 /// The statement with its outermost loop on threads, where iterations write different elements or all combine values

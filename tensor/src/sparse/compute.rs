@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::arrange::{Renamed, arrange, arrange_converted, free_loops, on_grid, on_threads, order_of_result};
+use super::arrange::{Arranged, Renamed, arrange, arrange_converted, free_loops, on_grid, on_threads, order_of_result};
 use super::calls::Loops;
 use super::data::Data;
 use super::entries::by_entries;
@@ -26,8 +26,7 @@ use crate::with_element;
 pub struct Computation<'a> {
     assignment: Cow<'a, Assignment>,
     /// The loops as schedules find them: without threads, where none were asked for.
-    statement: Statement,
-    renamed: Vec<Renamed>,
+    arranged: Arranged,
     loops: Loops,
     /// The operands that the loops as they run use under other names.
     used: Vec<Renamed>,
@@ -52,10 +51,9 @@ impl<'a> Computation<'a> {
 
     /// Of an assignment that is written out, with its loops in an order, if one is given.
     fn arranged(assignment: Cow<'a, Assignment>, order: Option<&[IndexVariable]>) -> Result<Self, SparseError> {
-        let (statement, renamed) = arrange(&assignment, order);
-        let (run, used) =
-            in_blocks(&assignment, (&statement, &renamed)).unwrap_or((statement.clone(), renamed.clone()));
-        Self::of(assignment, (statement, renamed), (on_threads(&run), used))
+        let arranged = arrange(&assignment, order);
+        let run = in_blocks(&assignment, &arranged).unwrap_or_else(|| arranged.clone());
+        Self::of(assignment, arranged, Arranged { statement: on_threads(&run.statement), ..run })
     }
 
     /// The same assignment with the old elements of the result among the operands, if it accumulates into a result that
@@ -93,8 +91,8 @@ impl<'a> Computation<'a> {
     ///
     /// [`SparseError::Parts`].
     pub fn on_threads(&self) -> Result<Self, SparseError> {
-        let run = (on_threads(&self.statement), self.renamed.clone());
-        Self::of(self.assignment.clone(), (self.statement.clone(), self.renamed.clone()), run)
+        let run = Arranged { statement: on_threads(&self.arranged.statement), ..self.arranged.clone() };
+        Self::of(self.assignment.clone(), self.arranged.clone(), run)
     }
 
     /// The same assignment in a loop over the entries of its only operand that is not dense, without a conversion of
@@ -107,7 +105,7 @@ impl<'a> Computation<'a> {
     /// [`SparseError::Parts`].
     pub fn by_entries(&self) -> Result<Option<Self>, SparseError> {
         let Some(statement) = by_entries(&self.assignment) else { return Ok(None) };
-        Self::alike(self.assignment.clone(), (statement, Vec::new())).map(Some)
+        Self::alike(self.assignment.clone(), Arranged { statement, renamed: Vec::new() }).map(Some)
     }
 
     /// The same assignment with a result that is stored in another format, and the loops that it has without a
@@ -135,9 +133,10 @@ impl<'a> Computation<'a> {
     /// The formats in which points of a launch may assemble the result, if not in its own: all levels compressed, with
     /// the dimension of the outermost loop first; and then others with another dimension first.
     pub fn assembled(&self) -> Vec<Format> {
-        let (left, loops) = (self.assignment.left(), self.statement.body().loops());
+        let (left, loops) = (self.assignment.left(), self.arranged.statement.body().loops());
         let place = |mode: &usize| {
-            let is_of = |variable: &IndexVariable| self.statement.ancestors(variable).contains(&left.variables[*mode]);
+            let is_of =
+                |variable: &IndexVariable| self.arranged.statement.ancestors(variable).contains(&left.variables[*mode]);
             loops.iter().position(|outer| is_of(&outer.variable)).unwrap_or(usize::MAX)
         };
         let mut modes: Vec<usize> = (0..left.tensor.order()).collect();
@@ -154,13 +153,13 @@ impl<'a> Computation<'a> {
     /// of a launch may have parts of the result of their own; the dimension that the result stores outermost comes
     /// first. The other loops follow as they are.
     pub fn by_result(&self) -> Vec<Vec<IndexVariable>> {
-        let (mut free, loops) = (self.free_loops(), self.statement.body().loops());
+        let (mut free, loops) = (self.free_loops(), self.arranged.statement.body().loops());
         free.sort_by_key(|own| loops.iter().position(|outer| outer.variable == *own).unwrap_or(usize::MAX));
         let first = |outermost: IndexVariable| {
             let others = free.iter().filter(|own| **own != outermost).cloned();
             std::iter::once(outermost.clone()).chain(others).collect()
         };
-        order_of_result(&self.statement, &free).into_iter().map(first).collect()
+        order_of_result(&self.arranged.statement, &free).into_iter().map(first).collect()
     }
 
     pub(super) fn assignment(&self) -> &Assignment {
@@ -181,7 +180,7 @@ impl<'a> Computation<'a> {
     /// may know the tensor that has a dimension for each level.
     pub fn stored_as(&self, operand: &TensorVariable) -> TensorVariable {
         let is_run = self.loops.statement.operands().contains(operand);
-        let all = if is_run { &self.used } else { &self.renamed };
+        let all = if is_run { &self.used } else { &self.arranged.renamed };
         let Some(renamed) = all.iter().find(|renamed| renamed.name == operand.name()) else {
             return operand.clone();
         };
@@ -190,30 +189,24 @@ impl<'a> Computation<'a> {
     }
 
     /// With loops that run as schedules find them.
-    fn alike(
-        assignment: Cow<'a, Assignment>,
-        (statement, renamed): (Statement, Vec<Renamed>),
-    ) -> Result<Self, SparseError> {
-        Self::of(assignment, (statement.clone(), renamed.clone()), (statement, renamed))
+    fn alike(assignment: Cow<'a, Assignment>, arranged: Arranged) -> Result<Self, SparseError> {
+        Self::of(assignment, arranged.clone(), arranged)
     }
 
-    /// With loops as schedules find them, and as they run, each with the operands that they use under other names.
-    fn of(
-        assignment: Cow<'a, Assignment>,
-        (statement, renamed): (Statement, Vec<Renamed>),
-        (run, used): (Statement, Vec<Renamed>),
-    ) -> Result<Self, SparseError> {
-        let appending = Appending::new(&run);
-        if appending.as_ref().is_some_and(|appending| !appending.once) && !adds_up(&run) {
-            return Err(SparseError::Parts { tensor: run.result().name().to_owned() });
+    /// A computation with loops as schedules find them, and as they run.
+    fn of(assignment: Cow<'a, Assignment>, arranged: Arranged, run: Arranged) -> Result<Self, SparseError> {
+        let Arranged { statement, renamed: used } = run;
+        let appending = Appending::new(&statement);
+        if appending.as_ref().is_some_and(|appending| !appending.once) && !adds_up(&statement) {
+            return Err(SparseError::Parts { tensor: statement.result().name().to_owned() });
         }
-        Ok(Self { assignment, statement, renamed, loops: Loops::new(run, appending), used })
+        Ok(Self { assignment, arranged, loops: Loops::new(statement, appending), used })
     }
 
     /// The loops, which a schedule can change. Without a schedule, those of the outermost loop run on threads if they
     /// can.
     pub fn statement(&self) -> &Statement {
-        &self.statement
+        &self.arranged.statement
     }
 
     /// The same with other loops, on threads only where the schedule says so. Operands whose positions the schedule
@@ -224,17 +217,17 @@ impl<'a> Computation<'a> {
     ///
     /// [`ScheduleError`] if a command is illegal, and [`SparseError::Parts`].
     pub fn scheduled(&self, schedule: &Schedule) -> Result<Self, SparseError> {
-        let (statement, renamed) = self.with_positions(schedule);
-        let statement =
-            schedule.apply(&statement).map_err(|error: ScheduleError| SparseError::Schedule(Box::new(error)))?;
-        let fitting = as_scheduled(&self.assignment, (&statement, &renamed));
-        Self::alike(self.assignment.clone(), fitting.unwrap_or((statement, renamed)))
+        let mut arranged = self.with_positions(schedule);
+        let scheduled = schedule.apply(&arranged.statement);
+        arranged.statement = scheduled.map_err(|error: ScheduleError| SparseError::Schedule(Box::new(error)))?;
+        let fitting = as_scheduled(&self.assignment, &arranged);
+        Self::alike(self.assignment.clone(), fitting.unwrap_or(arranged))
     }
 
     /// The loops, with operands in other formats if a schedule goes through positions that theirs have not.
-    fn with_positions(&self, schedule: &Schedule) -> (Statement, Vec<Renamed>) {
+    fn with_positions(&self, schedule: &Schedule) -> Arranged {
         let has_none = |name: &&String| {
-            let operands = self.statement.operands();
+            let operands = self.arranged.statement.operands();
             operands.iter().any(|operand| operand.name() == **name && !has_positions(operand.format()))
         };
         let of_loops = schedule.commands.iter().filter_map(|command| match command {
@@ -242,10 +235,10 @@ impl<'a> Computation<'a> {
             _ => None,
         });
         let without: Vec<String> = of_loops.filter(has_none).cloned().collect();
-        let is_own = || arrange(&self.assignment, None).0 == self.statement;
+        let is_own = || arrange(&self.assignment, None).statement == self.arranged.statement;
         match !without.is_empty() && is_own() {
             true => arrange_converted(&self.assignment, None, &without),
-            false => (self.statement.clone(), self.renamed.clone()),
+            false => self.arranged.clone(),
         }
     }
 
@@ -257,15 +250,15 @@ impl<'a> Computation<'a> {
     ///
     /// [`ScheduleError`] if an extent of the grid is not positive.
     pub fn on_grid(&self, grid: &[i64]) -> Result<Self, SparseError> {
-        let distributed = |(statement, renamed): (Statement, Vec<Renamed>)| match on_grid(&statement, grid) {
-            Ok(statement) => Ok((statement, renamed)),
+        let distributed = |arranged: Arranged| match on_grid(&arranged.statement, grid) {
+            Ok(statement) => Ok(Arranged { statement, ..arranged }),
             Err(error) => Err(SparseError::Schedule(Box::new(error))),
         };
-        let made = match in_blocks(&self.assignment, (&self.statement, &self.renamed)) {
+        let made = match in_blocks(&self.assignment, &self.arranged) {
             Some(blocked) => distributed(blocked)?,
             None => {
-                let (statement, renamed) = distributed((self.statement.clone(), self.renamed.clone()))?;
-                as_scheduled(&self.assignment, (&statement, &renamed)).unwrap_or((statement, renamed))
+                let arranged = distributed(self.arranged.clone())?;
+                as_scheduled(&self.assignment, &arranged).unwrap_or(arranged)
             }
         };
         Self::alike(self.assignment.clone(), made)
@@ -288,7 +281,7 @@ impl<'a> Computation<'a> {
     /// The operands that the computation uses as they were before it, because its result has their name.
     pub fn kept(&self) -> Vec<String> {
         let result = self.assignment.left().tensor.name();
-        let kept = self.renamed.iter().filter(|renamed| renamed.of == result);
+        let kept = self.arranged.renamed.iter().filter(|renamed| renamed.of == result);
         kept.map(|renamed| renamed.of.clone()).collect()
     }
 
@@ -370,7 +363,8 @@ impl<'a> Computation<'a> {
     pub fn run_into<T: Element>(
         &self,
         operands: &[(&str, &SparseTensor<T>)],
-        (kernels, team): (&Kernels, &dyn Team),
+        kernels: &Kernels,
+        team: &dyn Team,
         result: &mut SparseTensor<T>,
     ) -> Result<(), SparseError> {
         let expected = &self.assignment.left().tensor;
@@ -426,9 +420,10 @@ impl<'a> Computation<'a> {
             check_divisor(divisor.name(), given(operands, divisor.name())?)?;
         }
         let mut data = BTreeMap::new();
-        for tensor in self.loops.statement.operands() {
-            let shape = (tensor.format(), tensor.dimensions());
-            data.insert(tensor.name().to_owned(), Data::new(self.operand(operands, tensor)?, shape));
+        for operand in self.loops.statement.operands() {
+            let (format, dimensions) = (operand.format(), operand.dimensions());
+            let tensor = self.operand(operands, operand)?;
+            data.insert(operand.name().to_owned(), Data { tensor, format, dimensions });
         }
         Ok(Run { loops: &self.loops, data, kernels, team })
     }

@@ -28,8 +28,8 @@ pub(super) trait Operand {
 pub(super) struct Data<'a, T: Clone> {
     pub(super) tensor: Cow<'a, SparseTensor<T>>,
     /// How kernels see it: what is in blocks has a dimension for each level.
-    format: &'a Format,
-    dimensions: &'a [i64],
+    pub(super) format: &'a Format,
+    pub(super) dimensions: &'a [i64],
 }
 
 /// Numbers of a component, as kernels read them.
@@ -43,12 +43,6 @@ pub(super) enum Numbers<'a> {
 /// Of so many narrow numbers or more, kernels read them as they are stored. Fewer are widened for each run, so that
 /// tensors of a few sizes, of which each would have another width, need one kernel.
 const MANY: usize = 1 << 14;
-
-impl<'a, T: Element> Data<'a, T> {
-    pub(super) fn new(tensor: Cow<'a, SparseTensor<T>>, (format, dimensions): (&'a Format, &'a [i64])) -> Self {
-        Self { tensor, format, dimensions }
-    }
-}
 
 impl<T: Element> Operand for Data<'_, T> {
     fn format(&self) -> &Format {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::arrange::{Renamed, fresh, nest};
+use super::arrange::{Arranged, Renamed, fresh, nest};
 use super::order::{edges, in_order, native};
 use crate::concrete::{Node, Relation, Site, Statement};
 use crate::format::{Level, LevelExpression};
@@ -34,16 +34,14 @@ struct Operand<'a> {
 
 /// A statement as it is arranged, with its loops split and ordered for operands in blocks, so that these are not
 /// converted; none if there are none, or other operands would suffer.
-pub(super) fn in_blocks(
-    assignment: &Assignment,
-    (statement, renamed): (&Statement, &[Renamed]),
-) -> Option<(Statement, Vec<Renamed>)> {
+pub(super) fn in_blocks(assignment: &Assignment, arranged: &Arranged) -> Option<Arranged> {
+    let Arranged { statement, renamed } = arranged;
     let (loops, inside) = nest(statement.body());
     if !matches!(inside, Node::Assign { .. }) {
         return None;
     }
     let mut lengths: BTreeMap<IndexVariable, i64> = BTreeMap::new();
-    let mut operands = operands(assignment, (statement, renamed));
+    let mut operands = operands(assignment, arranged);
     operands.retain(|operand| {
         let mut own = lengths.clone();
         let fits = operand.blocks().all(|(variable, length)| {
@@ -72,7 +70,8 @@ pub(super) fn in_blocks(
         split = split.split(variable.clone(), outer.clone(), inner.clone(), length).ok()?;
         blocks.insert(variable.clone(), Blocks { length, outer, inner });
     }
-    let (split, used) = replaced((&split, renamed), &operands, &|variable| blocks.get(variable).cloned())?;
+    let Arranged { statement: split, renamed } =
+        replaced(&split, renamed, &operands, &|variable| blocks.get(variable).cloned())?;
     let (wanted, _) = nest(split.body());
     let mut before: Vec<(IndexVariable, IndexVariable)> = Vec::new();
     for access in accesses(&split) {
@@ -90,14 +89,12 @@ pub(super) fn in_blocks(
         }
     }
     let split = split.reorder(order).ok().filter(|_| first == loops)?;
-    is_in_order(&split, &operands).then_some((split, used))
+    is_in_order(&split, &operands).then_some(Arranged { statement: split, renamed })
 }
 
 /// A statement that is scheduled, with those operands as they are stored whose blocks its loops go through.
-pub(super) fn as_scheduled(
-    assignment: &Assignment,
-    (statement, renamed): (&Statement, &[Renamed]),
-) -> Option<(Statement, Vec<Renamed>)> {
+pub(super) fn as_scheduled(assignment: &Assignment, arranged: &Arranged) -> Option<Arranged> {
+    let Arranged { statement, renamed } = arranged;
     let blocks = |variable: &IndexVariable| match statement.recovery(variable)? {
         Relation::Split { outer, inner, factor: length, .. } | Relation::Divide { outer, inner, length, .. } => {
             // Division may leave blocks at the end that have nothing, and are not stored.
@@ -107,16 +104,17 @@ pub(super) fn as_scheduled(
         }
         _ => None,
     };
-    let mut fitting = operands(assignment, (statement, renamed));
+    let mut fitting = operands(assignment, arranged);
     fitting.retain(|operand| {
-        let found = replaced((statement, renamed), std::slice::from_ref(operand), &blocks);
-        found.is_some_and(|(made, _)| is_in_order(&made, std::slice::from_ref(operand)))
+        let found = replaced(statement, renamed, std::slice::from_ref(operand), &blocks);
+        found.is_some_and(|made| is_in_order(&made.statement, std::slice::from_ref(operand)))
     });
-    if fitting.is_empty() { None } else { replaced((statement, renamed), &fitting, &blocks) }
+    if fitting.is_empty() { None } else { replaced(statement, renamed, &fitting, &blocks) }
 }
 
 /// The operands in blocks that could be used as they are.
-fn operands<'a>(assignment: &'a Assignment, (statement, renamed): (&Statement, &[Renamed])) -> Vec<Operand<'a>> {
+fn operands<'a>(assignment: &'a Assignment, arranged: &Arranged) -> Vec<Operand<'a>> {
+    let Arranged { statement, renamed } = arranged;
     let result = statement.result();
     if !result.format().is_dense() || !result.format().is_plain() {
         return Vec::new();
@@ -185,10 +183,11 @@ impl Operand<'_> {
 
 /// A statement that reads operands as they are stored; none if it has others blocks than one of them.
 fn replaced(
-    (statement, renamed): (&Statement, &[Renamed]),
+    statement: &Statement,
+    renamed: &[Renamed],
     operands: &[Operand<'_>],
     blocks: &dyn Fn(&IndexVariable) -> Option<Blocks>,
-) -> Option<(Statement, Vec<Renamed>)> {
+) -> Option<Arranged> {
     let mut others: Vec<(&Access, Access)> = Vec::new();
     for operand in operands {
         for access in &operand.accesses {
@@ -196,9 +195,9 @@ fn replaced(
         }
     }
     let other = |access: &Access| others.iter().find(|(own, _)| *own == access).map(|(_, other)| other.clone());
-    let mut used = renamed.to_vec();
-    operands.iter().for_each(|operand| used[operand.renamed].format = operand.stored.format().clone());
-    Some((statement.with_accesses(&other), used))
+    let mut renamed = renamed.to_vec();
+    operands.iter().for_each(|operand| renamed[operand.renamed].format = operand.stored.format().clone());
+    Some(Arranged { statement: statement.with_accesses(&other), renamed })
 }
 
 /// Whether loops have the coordinates of each stored level of operands after those of the levels above.

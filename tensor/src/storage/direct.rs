@@ -194,7 +194,7 @@ impl<T: Element> Target<'_, T> {
         let parts = self.parts(outer.positions);
         let counted = each(self.team, parts.clone(), |scratch, rows| {
             let mut counts = vec![0; rows.len()];
-            self.for_each_block(rows.clone(), (height, width), scratch, |met| {
+            self.for_each_block(rows.clone(), height, width, scratch, |met| {
                 if let Met::Block { row, .. } = met {
                     counts[row - rows.start] += 1;
                 }
@@ -221,7 +221,7 @@ impl<T: Element> Target<'_, T> {
             let places = split(crd, totals.iter().copied()).into_iter().zip(split(&mut values, totals.iter().map(|total| total * area)));
             each(self.team, parts.into_iter().zip(places).collect(), |scratch, (rows, (crd, values))| {
                 let (mut crd, mut blocks, mut block) = (crd.iter_mut(), values.chunks_exact_mut(area), None);
-                self.for_each_block(rows, (height, width), scratch, |met| match met {
+                self.for_each_block(rows, height, width, scratch, |met| match met {
                     Met::Block { column, .. } => {
                         crd.by_ref().take(1).for_each(|crd| *crd = column as _);
                         block = blocks.next();
@@ -244,7 +244,8 @@ impl<T: Element> Target<'_, T> {
     fn for_each_block(
         &self,
         blocks: Range<usize>,
-        (height, width): (usize, i64),
+        height: usize,
+        width: i64,
         scratch: &mut Vec<i64>,
         mut visit: impl FnMut(Met),
     ) -> Result<(), LevelError> {

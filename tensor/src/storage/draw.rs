@@ -124,11 +124,11 @@ impl Tree {
         let label = LEAF * 1.4;
         for (level, kind) in tensor.format().levels().iter().enumerate() {
             let what = format!("{}: {}", tensor.format().expressions()[level], kind.kind().letter());
-            tree.text((0.0, (level + 1) as f64 * LEVEL + 14.0), &what, "start");
+            tree.text(0.0, (level + 1) as f64 * LEVEL + 14.0, &what, "start");
         }
         let mut next = label + LEAF;
-        let root = tree.below(tensor, (0, 0), &mut Vec::new(), &mut next);
-        tree.node((root.unwrap_or(next), 0.0), "");
+        let root = tree.below(tensor, 0, 0, &mut Vec::new(), &mut next);
+        tree.node(root.unwrap_or(next), 0.0, "");
         tree.width = next.max(160.0);
         tree
     }
@@ -137,7 +137,8 @@ impl Tree {
     fn below<T: Element>(
         &mut self,
         tensor: &SparseTensor<T>,
-        (level, parent): (usize, usize),
+        level: usize,
+        parent: usize,
         at: &mut Vec<i64>,
         next: &mut f64,
     ) -> Option<f64> {
@@ -145,7 +146,7 @@ impl Tree {
             let place = *next;
             *next += LEAF;
             let top = (level + 1) as f64 * LEVEL;
-            self.text((place, top), &format!("{}", Shown(tensor.values()[parent].to_scalar())), "middle");
+            self.text(place, top, &format!("{}", Shown(tensor.values()[parent].to_scalar())), "middle");
             return Some(place);
         };
         let along = data.line.as_ref().map_or(0, |line| at[line.level]);
@@ -156,14 +157,14 @@ impl Tree {
         let top = (level + 1) as f64 * LEVEL;
         for (coordinate, position) in children {
             at.push(coordinate);
-            let place = self.below(tensor, (level + 1, position), at, next);
+            let place = self.below(tensor, level + 1, position, at, next);
             at.pop();
             // A position without anything below it has a place too.
             let place = place.unwrap_or_else(|| {
                 *next += LEAF;
                 *next - LEAF
             });
-            self.node((place, top), &coordinate.to_string());
+            self.node(place, top, &coordinate.to_string());
             places.push(place);
         }
         let middle = (places.first()? + places.last()?) / 2.0;
@@ -177,16 +178,16 @@ impl Tree {
         Some(middle)
     }
 
-    fn node(&mut self, (x, y): (f64, f64), text: &str) {
+    fn node(&mut self, x: f64, y: f64, text: &str) {
         let _ = write!(
             self.svg,
             "<rect x=\"{:.1}\" y=\"{y:.1}\" width=\"26\" height=\"20\" rx=\"5\" fill=\"#e8eef7\" stroke=\"#2b5c9e\"/>",
             x - 13.0
         );
-        self.text((x, y + 14.0), text, "middle");
+        self.text(x, y + 14.0, text, "middle");
     }
 
-    fn text(&mut self, (x, y): (f64, f64), text: &str, anchor: &str) {
+    fn text(&mut self, x: f64, y: f64, text: &str, anchor: &str) {
         let _ = write!(
             self.svg,
             "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"10\" text-anchor=\"{anchor}\" fill=\"#333\">{}</text>",

@@ -94,7 +94,7 @@ impl DynamicEntries {
         with_element!(self.element, S => {
             let (coordinates, values) = self.typed::<S>().into_parts();
             let mut values = values.into_iter().map(Element::to_scalar);
-            with_elements(element, coordinates, (&mut values, change))
+            with_elements(element, coordinates, &mut values, change)
         })
     }
 
@@ -127,7 +127,8 @@ impl DynamicEntries {
 fn with_elements(
     element: ElementType,
     coordinates: Vec<Vec<i64>>,
-    (values, change): (&mut dyn Iterator<Item = Scalar>, &dyn Fn(Scalar) -> Option<Scalar>),
+    values: &mut dyn Iterator<Item = Scalar>,
+    change: &dyn Fn(Scalar) -> Option<Scalar>,
 ) -> Result<DynamicEntries, Scalar> {
     with_element!(element, T => {
         let changed = values.map(|value| change(value).and_then(T::from_scalar).ok_or(value));

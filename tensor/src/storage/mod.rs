@@ -57,5 +57,5 @@ pub use sort::Duplicates;
 pub use statistics::{DiagonalStatistics, LevelStatistics, ModeStatistics, Statistics};
 pub use tensor::SparseTensor;
 
-pub(crate) use pack::pack_block;
+pub(crate) use pack::Packer;
 pub(crate) use segments::{Coordinates, Number, Segments};

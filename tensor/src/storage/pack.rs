@@ -58,39 +58,18 @@ pub fn pack_by<T: Element>(
     entries: EntryList<T>,
     duplicates: Duplicates,
 ) -> Result<Packed<T>, StorageError> {
-    packed(team, (format, dimensions, fill), (entries, duplicates), None)
+    Packer { team, format, dimensions, rows: None, least: &[] }.pack(fill, entries, duplicates)
 }
 
-/// Packs the entries of a tensor below a block of the coordinates of its outermost level, which has positions for these
-/// alone, where each position above level `l` has `least[l]` positions at least, if the level has as many for each.
-///
-/// # Errors
-///
-/// As of [`pack`].
-pub(crate) fn pack_block<T: Element>(
-    team: &dyn Team,
-    (format, dimensions, fill): (&Format, &[i64], T),
-    entries: EntryList<T>,
-    (block, least): (Range<i64>, &[usize]),
-) -> Result<SparseTensor<T>, StorageError> {
-    let packed = packed(team, (format, dimensions, fill), (entries, Duplicates::Sum), Some((block, least)));
-    packed.map(|packed| packed.tensor)
-}
-
-fn packed<T: Element>(
-    team: &dyn Team,
-    (format, dimensions, fill): (&Format, &[i64], T),
-    (entries, duplicates): (EntryList<T>, Duplicates),
-    block: Option<(Range<i64>, &[usize])>,
-) -> Result<Packed<T>, StorageError> {
-    check_extents(format, dimensions, T::TYPE)?;
-    let EntryList { coordinates, values } = entries;
-    let entries = EntryList { coordinates, values: T::into_carriers(values) };
-    let combination = Combination { duplicates, sum: sum_carried::<T> };
-    let stored = (format, dimensions, bytemuck::cast(fill));
-    let (levels, values, duplicates) = packed_carriers(team, stored, (entries, combination), block)?;
-    let tensor = SparseTensor::of(format, dimensions, fill, levels, T::from_carriers(values));
-    Ok(Packed { tensor, duplicates })
+/// The tensor, or the block of one, to which entries are packed.
+pub(crate) struct Packer<'a> {
+    pub(crate) team: &'a dyn Team,
+    pub(crate) format: &'a Format,
+    pub(crate) dimensions: &'a [i64],
+    /// The coordinates of the outermost level of a block, which has positions for these alone.
+    pub(crate) rows: Option<Range<i64>>,
+    /// How many positions each position above a level has at least, if the level has as many for each.
+    pub(crate) least: &'a [usize],
 }
 
 /// The sum of two elements that are carried.
@@ -99,42 +78,101 @@ fn sum_carried<T: Element>(one: T::Carrier, other: T::Carrier) -> T::Carrier {
     bytemuck::cast(sum(element(one), element(other)))
 }
 
-/// The data of the levels, the elements, and the number of entries that had the coordinates of one before.
-fn packed_carriers<T: Element>(
-    team: &dyn Team,
-    (format, dimensions, fill): (&Format, &[i64], T),
-    (entries, combination): (EntryList<T>, Combination<T>),
-    block: Option<(Range<i64>, &[usize])>,
-) -> Result<(Vec<LevelData>, Vec<T>, usize), StorageError> {
-    let mut bounds: Vec<_> = format.expressions().iter().map(|expression| expression.bounds(dimensions)).collect();
-    let (block, least) = block.map_or((None, &[][..]), |(block, least)| (Some(block), least));
-    if let (Some(outermost), Some(block)) = (bounds.first_mut(), block) {
-        *outermost = block;
+impl Packer<'_> {
+    /// Packs entries.
+    ///
+    /// # Errors
+    ///
+    /// As of [`pack`].
+    pub(crate) fn pack<T: Element>(
+        &self,
+        fill: T,
+        entries: EntryList<T>,
+        duplicates: Duplicates,
+    ) -> Result<Packed<T>, StorageError> {
+        let (format, dimensions) = (self.format, self.dimensions);
+        check_extents(format, dimensions, T::TYPE)?;
+        let EntryList { coordinates, values } = entries;
+        let entries = EntryList { coordinates, values: T::into_carriers(values) };
+        let combination = Combination { duplicates, sum: sum_carried::<T> };
+        let (levels, values, duplicates) = self.carriers(bytemuck::cast(fill), entries, combination)?;
+        let tensor = SparseTensor::of(format, dimensions, fill, levels, T::from_carriers(values));
+        Ok(Packed { tensor, duplicates })
     }
-    let sorted = match Keys::new(format, dimensions) {
-        Some(keys) => keys.sort(team, entries, combination)?,
-        None => {
-            let EntryList { coordinates, values } = entries;
-            if let Some(entry) = outside(&coordinates, dimensions, 0..values.len()) {
-                let coordinates = coordinates.iter().map(|all| all[entry]).collect();
-                return Err(StorageError::Outside { coordinates, dimensions: dimensions.to_vec() });
-            }
-            let levels = LevelCoordinates::new(format, &coordinates, &mut bounds);
-            levels.sorted(&coordinates, dimensions, values, combination)?
+
+    /// The data of the levels, the elements, and the number of entries that had the coordinates of one before.
+    fn carriers<T: Element>(
+        &self,
+        fill: T,
+        entries: EntryList<T>,
+        combination: Combination<T>,
+    ) -> Result<(Vec<LevelData>, Vec<T>, usize), StorageError> {
+        let (team, format, dimensions) = (self.team, self.format, self.dimensions);
+        let mut bounds: Vec<_> = format.expressions().iter().map(|expression| expression.bounds(dimensions)).collect();
+        if let (Some(outermost), Some(rows)) = (bounds.first_mut(), &self.rows) {
+            outermost.clone_from(rows);
         }
-    };
-    let Sorted { levels, values, duplicates } = sorted;
-    let (stored, positions) = assemble(team, (format, dimensions, &bounds, least), levels, &values)?;
-    let count = stored.last().map_or(1, |last| last.positions);
-    let values = if count == values.len() && is_identity(team, &positions) {
-        values
-    } else {
-        let bytes = count as u128 * size_of::<T>() as u128;
-        let mut all = filled(fill, count).map_err(|_| StorageError::Memory(bytes))?;
-        positions.iter().zip(&values).for_each(|(&position, &value)| all[position] = value);
-        all
-    };
-    Ok((stored, values, duplicates))
+        let sorted = match Keys::new(format, dimensions) {
+            Some(keys) => keys.sort(team, entries, combination)?,
+            None => {
+                let EntryList { coordinates, values } = entries;
+                if let Some(entry) = outside(&coordinates, dimensions, 0..values.len()) {
+                    let coordinates = coordinates.iter().map(|all| all[entry]).collect();
+                    return Err(StorageError::Outside { coordinates, dimensions: dimensions.to_vec() });
+                }
+                let levels = LevelCoordinates::new(format, &coordinates, &mut bounds);
+                levels.sorted(&coordinates, dimensions, values, combination)?
+            }
+        };
+        let Sorted { levels, values, duplicates } = sorted;
+        let (stored, positions) = self.assemble(&bounds, levels, &values)?;
+        let count = stored.last().map_or(1, |last| last.positions);
+        let values = if count == values.len() && is_identity(team, &positions) {
+            values
+        } else {
+            let bytes = count as u128 * size_of::<T>() as u128;
+            let mut all = filled(fill, count).map_err(|_| StorageError::Memory(bytes))?;
+            positions.iter().zip(&values).for_each(|(&position, &value)| all[position] = value);
+            all
+        };
+        Ok((stored, values, duplicates))
+    }
+
+    /// Stores all levels, and gives the position of each entry in the last one.
+    fn assemble<T: Element>(
+        &self,
+        bounds: &[Range<i64>],
+        levels: Vec<Vec<i64>>,
+        values: &[T],
+    ) -> Result<(Vec<LevelData>, Vec<usize>), StorageError> {
+        let format = self.format;
+        let same = |one: usize, other: usize| is_same(values[one], values[other]);
+        let failed = |level| move |error| StorageError::Level { format: format.to_string(), level, error };
+        let mut positions = None;
+        let mut stored: Vec<LevelData> = Vec::new();
+        for ((level, kind), coordinates) in format.levels().iter().enumerate().zip(levels) {
+            let mut data = LevelData {
+                bounds: bounds[level].clone(),
+                properties: format.properties()[level],
+                line: format.line(level, self.dimensions),
+                parents: stored.last().map_or(1, |above| above.positions),
+                positions: self.least.get(level).copied().unwrap_or(0),
+                components: Vec::new(),
+            };
+            if level == 0 && *kind == Level::Dense {
+                data.positions = data.positions_of(data.extent()).map_err(failed(level))?;
+                positions = Some(as_positions(coordinates, data.bounds.start));
+            } else {
+                let mut above = positions.take().map_or_else(|| filled(0, values.len()), Ok).map_err(failed(level))?;
+                let entries =
+                    Entries { coordinates: &coordinates, positions: &mut above, same: &same, team: self.team };
+                kind.kind().assemble(&mut data, entries).map_err(failed(level))?;
+                positions = Some(above);
+            }
+            stored.push(data);
+        }
+        Ok((stored, positions.unwrap_or_else(|| vec![0; values.len()])))
+    }
 }
 
 /// Whether each entry has its own number as position.
@@ -150,40 +188,6 @@ fn as_positions(coordinates: Vec<i64>, start: i64) -> Vec<usize> {
         Ok(positions) => positions.into_iter().map(|at: usize| at.wrapping_sub(start as usize)).collect(),
         Err((_, coordinates)) => coordinates.into_iter().map(|at| (at - start) as usize).collect(),
     }
-}
-
-/// Stores all levels, and gives the position of each entry in the last one.
-fn assemble<T: Element>(
-    team: &dyn Team,
-    (format, dimensions, bounds, least): (&Format, &[i64], &[Range<i64>], &[usize]),
-    levels: Vec<Vec<i64>>,
-    values: &[T],
-) -> Result<(Vec<LevelData>, Vec<usize>), StorageError> {
-    let same = |one: usize, other: usize| is_same(values[one], values[other]);
-    let failed = |level| move |error| StorageError::Level { format: format.to_string(), level, error };
-    let mut positions = None;
-    let mut stored: Vec<LevelData> = Vec::new();
-    for ((level, kind), coordinates) in format.levels().iter().enumerate().zip(levels) {
-        let mut data = LevelData {
-            bounds: bounds[level].clone(),
-            properties: format.properties()[level],
-            line: format.line(level, dimensions),
-            parents: stored.last().map_or(1, |above| above.positions),
-            positions: least.get(level).copied().unwrap_or(0),
-            components: Vec::new(),
-        };
-        if level == 0 && *kind == Level::Dense {
-            data.positions = data.positions_of(data.extent()).map_err(failed(level))?;
-            positions = Some(as_positions(coordinates, data.bounds.start));
-        } else {
-            let mut above = positions.take().map_or_else(|| filled(0, values.len()), Ok).map_err(failed(level))?;
-            let entries = Entries { coordinates: &coordinates, positions: &mut above, same: &same, team };
-            kind.kind().assemble(&mut data, entries).map_err(failed(level))?;
-            positions = Some(above);
-        }
-        stored.push(data);
-    }
-    Ok((stored, positions.unwrap_or_else(|| vec![0; values.len()])))
 }
 
 /// The coordinates of entries in levels.

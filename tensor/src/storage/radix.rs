@@ -159,7 +159,7 @@ impl<'a> Keys<'a> {
             let levels = self.levels(team, coordinates)?;
             return Ok(Sorted { levels, values, duplicates: 0 });
         }
-        let mut records = self.divided(team, (&coordinates, &values), chunks, &counted)?;
+        let mut records = self.divided(team, &coordinates, &values, chunks, &counted)?;
         let sizes = (0..counted[0].counts.len()).map(|part| counted.iter().map(|chunk| chunk.counts[part]).sum());
         let combined = each(team, split(&mut records, sizes), |scratch, part| {
             let bytes = StorageError::Memory(size_of_val(part) as u128);
@@ -187,7 +187,8 @@ impl<'a> Keys<'a> {
     fn divided<T: Element>(
         &self,
         team: &dyn Team,
-        (coordinates, values): (&[Vec<i64>], &[T]),
+        coordinates: &[Vec<i64>],
+        values: &[T],
         chunks: Vec<Range<usize>>,
         counted: &[Counted],
     ) -> Result<Vec<Record<T>>, StorageError> {

@@ -256,7 +256,7 @@ impl<T: Element> SparseTensor<T> {
         let data = &self.levels[level];
         let along = data.line.as_ref().map_or(0, |line| at[line.level]);
         let kind = self.format.levels()[level].kind();
-        kind.visit_within(data, (parent, along), positions.clone(), &mut |coordinate, position| {
+        kind.visit_within(data, parent, along, positions.clone(), &mut |coordinate, position| {
             at[level] = coordinate;
             self.walk_within(below, position, at, visit);
         });

@@ -2,8 +2,6 @@
 //! multiplication and permuted transposition*, 1978), in parallel: entries are first divided by ranges of columns, into
 //! the arrays of the result, and then put in order within each range, in the cache.
 
-use std::ops::Range;
-
 use super::error::StorageError;
 use super::rows::{Rows, empty_level, is_rows};
 use super::tensor::SparseTensor;
@@ -33,16 +31,16 @@ pub(super) fn transposed<T: Element>(
     let is_transposed = is_rows(format) && from.format().order() != format.order();
     let stored =
         |(levels, values)| SparseTensor::of(format, from.dimensions(), from.fill(), levels, T::from_carriers(values));
-    (is_transposed && is_unique(from.format()) && is_unique(format) && counts.into_iter().all(is_counted)).then(|| {
-        let into = (format, from.dimensions(), from.levels()[1].extent());
-        columns_of(&rows.carried(), into, team).map(stored)
-    })
+    (is_transposed && is_unique(from.format()) && is_unique(format) && counts.into_iter().all(is_counted))
+        .then(|| columns_of(&rows.carried(), format, from.dimensions(), from.levels()[1].extent(), team).map(stored))
 }
 
 /// The levels with compressed columns, and the elements.
 fn columns_of<T: Element>(
     rows: &Rows<'_, T>,
-    (format, dimensions, columns): (&Format, &[i64], usize),
+    format: &Format,
+    dimensions: &[i64],
+    columns: usize,
     team: &dyn Team,
 ) -> Result<(Vec<LevelData>, Vec<T>), StorageError> {
     let failed = |error| StorageError::Level { format: format.to_string(), level: 1, error };
@@ -53,8 +51,7 @@ fn columns_of<T: Element>(
     let bytes = size_of_val(rows.values) as u128;
     let mut values = filled(T::zeroed(), rows.values.len()).map_err(|_| StorageError::Memory(bytes))?;
     let mut starts = filled(0, columns + 1).map_err(failed)?;
-    let into = (&mut starts[..], &mut values[..]);
-    let coordinates = coordinates(rows, (columns, width), into, team).map_err(failed)?;
+    let coordinates = coordinates(rows, width, &mut starts, &mut values, team).map_err(failed)?;
     inner.components = vec![
         Component { name: "pos", array: positions(&inner, &starts).map_err(failed)? },
         Component { name: "crd", array: coordinates },
@@ -65,8 +62,9 @@ fn columns_of<T: Element>(
 /// The coordinates of the result, which are moved as numbers of 16 or 32 bits.
 fn coordinates<T: Element>(
     rows: &Rows<'_, T>,
-    (columns, width): (usize, Width),
-    into: (&mut [usize], &mut [T]),
+    width: Width,
+    starts: &mut [usize],
+    values: &mut [T],
     team: &dyn Team,
 ) -> Result<Array, LevelError> {
     let count = rows.values.len();
@@ -78,17 +76,24 @@ fn coordinates<T: Element>(
     match width {
         Width::U8 | Width::I16 => {
             let mut moved = filled(0_i16, count)?;
-            rows.transpose(columns, into, &mut moved, |row| row as i16, team)?;
+            rows.transpose(starts, values, &mut moved, |row| row as i16, team)?;
             if width == Width::I16 { Ok(Array::I16(moved)) } else { widened(&mut moved.iter().map(|&row| row.into())) }
         }
         Width::I32 | Width::I64 => {
             let mut moved = filled(0_i32, count)?;
-            rows.transpose(columns, into, &mut moved, |row| row as i32, team)?;
+            rows.transpose(starts, values, &mut moved, |row| row as i32, team)?;
             // Rows are counted in 32 bits without a sign.
             let wide = |&row: &i32| i64::from(row as u32);
             if width == Width::I32 { Ok(Array::I32(moved)) } else { widened(&mut moved.iter().map(wide)) }
         }
     }
+}
+
+/// The entries of a matrix, as arrays of their rows, columns and values.
+struct Triplets<'a, C, T> {
+    rows: &'a mut [C],
+    columns: &'a mut [u32],
+    values: &'a mut [T],
 }
 
 /// The places at which a thread writes the next entries of a range of columns: their rows, columns and values.
@@ -98,18 +103,17 @@ impl<T: Element> Rows<'_, T> {
     /// Finds where columns start, and the values and the rows of their entries.
     fn transpose<C: Copy + Send + Sync>(
         &self,
-        columns: usize,
-        (starts, values): (&mut [usize], &mut [T]),
+        starts: &mut [usize],
+        values: &mut [T],
         rows: &mut [C],
         narrow: impl Fn(usize) -> C + Sync,
         team: &dyn Team,
     ) -> Result<(), LevelError> {
-        let count = self.values.len();
+        let (count, columns) = (self.values.len(), starts.len() - 1);
         let bits = usize::BITS - columns.saturating_sub(1).leading_zeros();
         let shift = bits - (count / PART).checked_ilog2().map_or(0, |bits| bits + 1).min(MOST_BITS).min(bits);
         let parts = (columns.saturating_sub(1) >> shift) + 1;
-        let chunks = chunks(count, team);
-        let counts = each(team, chunks.clone(), |_: &mut (), chunk| {
+        let counts = each(team, chunks(count, team), |_: &mut (), chunk| {
             let mut counts = vec![0; parts];
             self.for_each_block(chunk, |_, columns| {
                 columns.iter().for_each(|&column| counts[column as usize >> shift] += 1)
@@ -117,7 +121,7 @@ impl<T: Element> Rows<'_, T> {
             counts
         });
         let mut moved = filled(0_u32, count)?;
-        self.divide((rows, &mut moved, values), chunks, &counts, (shift, &narrow), team);
+        self.divide(Triplets { rows, columns: &mut moved, values }, shift, &counts, narrow, team);
         let sizes: Vec<usize> = (0..parts).map(|part| counts.iter().map(|counts| counts[part]).sum()).collect();
         let firsts = sizes.iter().scan(0, |sum, size| Some(std::mem::replace(sum, *sum + size)));
         let (starts, end) = starts.split_at_mut(columns);
@@ -127,7 +131,7 @@ impl<T: Element> Rows<'_, T> {
         let parts =
             firsts.zip(split(starts, widths)).zip(split(&mut moved, sizes.iter().copied())).zip(arrays).enumerate();
         each(team, parts.collect(), |scratch, (part, (((first, starts), moved), (rows, values)))| {
-            order(((part << shift) as u32, first), starts, moved);
+            order((part << shift) as u32, first, starts, moved);
             let Scratch(old_rows, old_values) = scratch;
             permute(moved, rows, old_rows)?;
             permute(moved, values, old_values)
@@ -136,16 +140,17 @@ impl<T: Element> Rows<'_, T> {
         .collect()
     }
 
-    /// Writes rows, columns and values of all entries divided by ranges of columns, as they were counted in chunks; in
-    /// each range in their order.
+    /// Writes rows, columns and values of all entries divided by ranges of columns, counted in chunks; in each range in
+    /// their order.
     fn divide<C: Send>(
         &self,
-        (rows, columns, values): (&mut [C], &mut [u32], &mut [T]),
-        chunks: Vec<Range<usize>>,
+        Triplets { rows, columns, values }: Triplets<'_, C, T>,
+        shift: u32,
         counts: &[Vec<usize>],
-        (shift, narrow): (u32, &(impl Fn(usize) -> C + Sync)),
+        narrow: impl Fn(usize) -> C + Sync,
         team: &dyn Team,
     ) {
+        let chunks = chunks(values.len(), team);
         let parts = counts.first().map_or(0, Vec::len);
         let lengths = || (0..parts).flat_map(|part| counts.iter().map(move |counts| counts[part]));
         let arrays = split(rows, lengths()).into_iter().zip(split(columns, lengths())).zip(split(values, lengths()));
@@ -185,7 +190,7 @@ impl<C, T> Default for Scratch<C, T> {
 
 /// From the columns of entries, of which the least is `base`, where each column starts, counted from `first`; in place
 /// of the columns, where each entry goes among these.
-fn order((base, first): (u32, usize), starts: &mut [usize], columns: &mut [u32]) {
+fn order(base: u32, first: usize, starts: &mut [usize], columns: &mut [u32]) {
     columns.iter().for_each(|&column| starts[(column - base) as usize] += 1);
     let mut sum = 0;
     starts.iter_mut().for_each(|start| sum += std::mem::replace(start, sum));

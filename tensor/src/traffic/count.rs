@@ -64,10 +64,9 @@ impl Traffic {
             let mut count = Count { homes: &homes, near: &near, step: 0, sent: BTreeMap::new() };
             let (fixed, privilege) = plan.innermost_fetch(tensor.name());
             let mut state = State::new(privilege, plan.initial.is_some(), machine.size());
-            let mut needs_of_leaves = Needs::new(plan, &order, tensor, (fixed, false));
+            let mut needs_of_leaves = Needs::new(plan, &order, tensor, fixed, false);
             let outer = plan.outer_fetches(tensor.name()).into_iter();
-            let mut outer: Vec<Needs<'_>> =
-                outer.map(|fixed| Needs::new(plan, &order, tensor, (fixed, true))).collect();
+            let mut outer: Vec<Needs<'_>> = outer.map(|fixed| Needs::new(plan, &order, tensor, fixed, true)).collect();
             for step in 0..order.steps() {
                 count.step = step;
                 for fetch in outer.iter_mut().filter(|fetch| order.is_first(step, 0, fetch.depth())) {
@@ -129,7 +128,7 @@ struct Count<'a> {
 
 impl Count<'_> {
     /// Notes that a part is sent, if it has elements.
-    fn send(&mut self, (step, cause): (i64, Cause), from: usize, to: usize, part: &Rectangle) {
+    fn send(&mut self, step: i64, cause: Cause, from: usize, to: usize, part: &Rectangle) {
         if from == to || part.is_empty() {
             return;
         }
@@ -162,18 +161,17 @@ impl Count<'_> {
     /// have copies.
     fn fetch(&mut self, to: usize, homes: &[usize], part: Rectangle, copies: &Parts) {
         let mut missing = vec![part];
-        let cause = (self.step, Cause::Fetch);
         for near in &self.near[to] {
             for &from in near {
                 for copy in &copies[from] {
                     for part in &missing {
-                        self.send(cause, from, to, &part.intersection(copy));
+                        self.send(self.step, Cause::Fetch, from, to, &part.intersection(copy));
                     }
                     without(&mut missing, copy);
                 }
             }
             if let Some(&from) = near.iter().find(|from| homes.contains(from)) {
-                missing.iter().for_each(|part| self.send(cause, from, to, part));
+                missing.iter().for_each(|part| self.send(self.step, Cause::Fetch, from, to, part));
                 return;
             }
         }
@@ -249,7 +247,7 @@ impl State {
                     let mut rest = vec![part.clone()];
                     for (written, by) in &before {
                         if *read {
-                            count.send((count.step, Cause::Fetch), *by, processor, &part.intersection(written));
+                            count.send(count.step, Cause::Fetch, *by, processor, &part.intersection(written));
                         }
                         without(&mut rest, written);
                     }
@@ -294,7 +292,7 @@ impl State {
                 for home in &homes.all {
                     for (part, by) in &newest {
                         for part in home.within(part) {
-                            home.processors.iter().for_each(|&to| count.send((last, Cause::Return), *by, to, &part));
+                            home.processors.iter().for_each(|&to| count.send(last, Cause::Return, *by, to, &part));
                         }
                     }
                 }
@@ -304,7 +302,7 @@ impl State {
                 for home in &homes.all {
                     for part in changed.iter().flat_map(|part| home.within(part)) {
                         let first = home.processors[0];
-                        home.processors.iter().for_each(|&to| count.send((last, Cause::Return), first, to, &part));
+                        home.processors.iter().for_each(|&to| count.send(last, Cause::Return, first, to, &part));
                     }
                 }
             }
@@ -321,7 +319,7 @@ fn combine(count: &mut Count<'_>, step: i64, from: usize, part: &Rectangle, chan
     let homes = count.homes;
     for home in &homes.all {
         for part in home.within(part) {
-            count.send((step, Cause::Reduce), from, home.processors[0], &part);
+            count.send(step, Cause::Reduce, from, home.processors[0], &part);
         }
     }
     let mut new = vec![part.clone()];

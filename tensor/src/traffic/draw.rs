@@ -86,7 +86,7 @@ fn legend(svg: &mut String, traffic: &Traffic) {
 /// The layout of processors in a picture.
 struct Layout {
     names: Vec<String>,
-    places: Vec<(f64, f64)>,
+    places: Vec<Point>,
     width: f64,
     height: f64,
 }
@@ -100,7 +100,7 @@ impl Layout {
         let panel = columns as f64 * (BOX + GAP) + GAP;
         let place = |number: usize| {
             let (column, row, beside) = (number % columns, number / columns % rows, number / (columns * rows));
-            (beside as f64 * panel + column as f64 * (BOX + GAP), row as f64 * (BOX + GAP))
+            Point { x: beside as f64 * panel + column as f64 * (BOX + GAP), y: row as f64 * (BOX + GAP) }
         };
         let name = |point: Vec<usize>| point.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
         Self {
@@ -112,7 +112,7 @@ impl Layout {
     }
 
     fn processors(&self, svg: &mut String) {
-        for (name, (left, top)) in self.names.iter().zip(&self.places) {
+        for (name, Point { x: left, y: top }) in self.names.iter().zip(&self.places) {
             let (x, y) = (left + BOX / 2.0, top + BOX / 2.0 + 3.0);
             let _ = write!(
                 svg,
@@ -124,18 +124,18 @@ impl Layout {
 
     /// An arrow that bends to its right, so that two processors that exchange something have two arrows.
     fn arrow(&self, svg: &mut String, traffic: &Traffic, message: &Message, largest: u64) {
-        let middle = |processor: usize| (self.places[processor].0 + BOX / 2.0, self.places[processor].1 + BOX / 2.0);
-        let ((x, y), (to_x, to_y)) = (middle(message.from), middle(message.to));
-        let (across, down) = (to_x - x, to_y - y);
+        let middle = |Point { x, y }: Point| Point { x: x + BOX / 2.0, y: y + BOX / 2.0 };
+        let (from, to) = (middle(self.places[message.from]), middle(self.places[message.to]));
+        let (across, down) = (to.x - from.x, to.y - from.y);
         let length = across.hypot(down).max(1.0);
         let (across, down) = (across / length, down / length);
         // Tensors bend differently, from the edge of one box to that of the other.
         let bend = length * 0.12 + 5.0 + 4.0 * message.tensor as f64;
-        let control = ((x + to_x) / 2.0 - down * bend, (y + to_y) / 2.0 + across * bend);
+        let control = Point { x: (from.x + to.x) / 2.0 - down * bend, y: (from.y + to.y) / 2.0 + across * bend };
         let edge = BOX / 2.0 + 1.0;
-        let start = toward((x, y), control, edge);
-        let end = toward((to_x, to_y), control, edge + 5.0);
-        let tip = toward((to_x, to_y), control, edge);
+        let start = from.toward(control, edge);
+        let end = to.toward(control, edge + 5.0);
+        let tip = to.toward(control, edge);
         let (color, width) = (hue(message.tensor), 1.0 + 2.0 * (message.bytes as f64 / largest as f64));
         let dashes = match message.cause {
             Cause::Fetch => "",
@@ -144,7 +144,7 @@ impl Layout {
         };
         let (what, name) = (verb(message.cause), escape(traffic.tensors()[message.tensor].name()));
         let (from, to) = (&self.names[message.from], &self.names[message.to]);
-        let (side_x, side_y) = ((tip.1 - end.1) * 0.6, (end.0 - tip.0) * 0.6);
+        let (side_x, side_y) = ((tip.y - end.y) * 0.6, (end.x - tip.x) * 0.6);
         let _ = write!(
             svg,
             "<g class=\"message\"><title>({from}) {what} ({to}): {name} {}, {} elements, {} bytes</title>\
@@ -153,18 +153,18 @@ impl Layout {
             message.hull,
             message.elements,
             message.bytes,
-            start.0,
-            start.1,
-            control.0,
-            control.1,
-            end.0,
-            end.1,
-            tip.0,
-            tip.1,
-            end.0 + side_x,
-            end.1 + side_y,
-            end.0 - side_x,
-            end.1 - side_y,
+            start.x,
+            start.y,
+            control.x,
+            control.y,
+            end.x,
+            end.y,
+            tip.x,
+            tip.y,
+            end.x + side_x,
+            end.y + side_y,
+            end.x - side_x,
+            end.y - side_y,
         );
     }
 }
@@ -177,8 +177,18 @@ fn verb(cause: Cause) -> &'static str {
     }
 }
 
-/// The point at a distance from one point towards another.
-fn toward((x, y): (f64, f64), (to_x, to_y): (f64, f64), distance: f64) -> (f64, f64) {
-    let length = (to_x - x).hypot(to_y - y).max(1.0);
-    (x + (to_x - x) / length * distance, y + (to_y - y) / length * distance)
+/// A point of a drawing.
+#[derive(Clone, Copy)]
+struct Point {
+    x: f64,
+    y: f64,
+}
+
+impl Point {
+    /// The point at a distance towards another one.
+    fn toward(self, to: Self, distance: f64) -> Self {
+        let (across, down) = (to.x - self.x, to.y - self.y);
+        let length = across.hypot(down).max(1.0);
+        Self { x: self.x + across / length * distance, y: self.y + down / length * distance }
+    }
 }

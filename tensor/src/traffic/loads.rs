@@ -104,9 +104,9 @@ impl Loads {
     fn tensor(&self, plan: &Plan, order: &Order, tensor: &TensorVariable, placed: &Placed) -> Vec<Load> {
         let (fixed, privilege) = plan.innermost_fetch(tensor.name());
         let size = placed.machine().size();
-        let leaves = Needs::new(plan, order, tensor, (fixed, false));
+        let leaves = Needs::new(plan, order, tensor, fixed, false);
         let outer = plan.outer_fetches(tensor.name()).into_iter();
-        let outer: Vec<Needs<'_>> = outer.map(|fixed| Needs::new(plan, order, tensor, (fixed, true))).collect();
+        let outer: Vec<Needs<'_>> = outer.map(|fixed| Needs::new(plan, order, tensor, fixed, true)).collect();
         let reads_old = privilege == Privilege::ReadWrite && plan.initial.is_none();
         let pieces: usize = placed.colors().into_iter().product();
         let piece = (placed.domain().volume() as f64 / pieces as f64).max(1.0);

@@ -25,7 +25,8 @@ impl<'a> Needs<'a> {
         plan: &Plan,
         order: &'a Order,
         tensor: &TensorVariable,
-        (fixed, by_the_first): (&[IndexVariable], bool),
+        fixed: &[IndexVariable],
+        by_the_first: bool,
     ) -> Self {
         let rectangles = plan.rectangles(tensor.name(), fixed);
         Self { order, rectangles, depth: fixed.len(), by_the_first, known: None }

@@ -163,7 +163,7 @@ fn try_formats_of<T: Element>(
             if !assignment.accumulates() {
                 let mut again = result;
                 again.values_mut().fill(T::from_scalar(cast(Scalar::I64(-77), T::TYPE)).unwrap());
-                computation.run_into(&operands, (kernels, &team), &mut again).unwrap();
+                computation.run_into(&operands, kernels, &team, &mut again).unwrap();
                 assert_eq!(dense(&again), expected, "into a tensor\n{}\n{arrays:?}", shown());
                 let mut values = random.clone();
                 let others = operands.iter().map(|(name, tensor)| (*name, with_other_values(tensor, &mut values)));
@@ -173,7 +173,7 @@ fn try_formats_of<T: Element>(
                 if let Ok(expected) = evaluate(&assignment, &of_others) {
                     let others: Vec<(&str, &SparseTensor<T>)> =
                         others.iter().map(|(name, tensor)| (*name, tensor)).collect();
-                    computation.run_into(&others, (kernels, &team), &mut again).unwrap();
+                    computation.run_into(&others, kernels, &team, &mut again).unwrap();
                     assert_eq!(dense(&again), expected, "of other values\n{}\n{of_others:?}", shown());
                 }
             }

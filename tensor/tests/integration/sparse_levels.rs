@@ -79,7 +79,7 @@ fn results_keep_their_levels_as_long_as_operands_do() {
                 let expected = evaluate(&assignment, &arrays).unwrap();
                 let found = match result {
                     Some(result) => {
-                        computation.run_into(&operands, (kernels, &InTurn(3)), result).unwrap();
+                        computation.run_into(&operands, kernels, &InTurn(3), result).unwrap();
                         result.clone()
                     }
                     None => computation.run_by(&operands, kernels, &InTurn(3)).unwrap(),
@@ -132,7 +132,7 @@ fn results_whose_rows_are_gathered_in_parts_are_computed_again() {
             let mut result = computation.run_by(&operands, kernels, &Serial).unwrap();
             for _ in 0..2 {
                 result.values_mut().fill(-77);
-                computation.run_into(&operands, (kernels, &Serial), &mut result).unwrap();
+                computation.run_into(&operands, kernels, &Serial, &mut result).unwrap();
                 assert_eq!(dense(&result), expected, "{schedule}\n{}", computation.loops());
             }
         }
@@ -140,6 +140,6 @@ fn results_whose_rows_are_gathered_in_parts_are_computed_again() {
     // An accumulation reads what the result was.
     let add = parse("Y(i,j) += A(i,j)", &tensors).unwrap();
     let mut twice = a.clone();
-    Computation::new(&add).unwrap().run_into(&[("A", &a)], (&compiled, &Serial), &mut twice).unwrap();
+    Computation::new(&add).unwrap().run_into(&[("A", &a)], &compiled, &Serial, &mut twice).unwrap();
     assert!(twice.values().iter().zip(a.values()).all(|(twice, once)| *twice == 2 * once));
 }

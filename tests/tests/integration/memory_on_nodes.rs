@@ -145,7 +145,7 @@ fn a_node_has_its_share_of_what_it_writes_as_text() {
         let text = folder.path().join(format!("{nodes}.mtx"));
         let done = on_nodes(Nodes::new(nodes).with_memory(1 << 30), async |cx, runtime| -> Result<u64> {
             let tensor = Tensor::load(cx, &variable, &TcsFile::open(&path).unwrap()).await?.0;
-            let written = tensor.store_text(cx, (&text, TextForm::MatrixMarket), Writers::Together).await?;
+            let written = tensor.store_text(cx, &text, TextForm::MatrixMarket, Writers::Together).await?;
             assert!(written.bytes.iter().all(|bytes| *bytes > 0), "{written:?}");
             cx.execution_fence().await?;
             Ok(peak(runtime))

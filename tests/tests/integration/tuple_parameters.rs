@@ -1,14 +1,10 @@
 //! A rule for signatures: no function takes a tuple apart in its parameters. Its calls would have values without names;
 //! a parameter for each, or a struct that names them, tells the reader what they are.
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use maniple_tests::imports::{CRATES, root, sources, without_tests};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
-
-/// The crates in which some are left, and how many at most: less when some have gone, never more.
-const LEFT: &[(&str, usize)] = &[("tensor", 154), ("apps", 41)];
 
 fn is_punct(token: Option<&TokenTree>, wanted: char) -> bool {
     matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == wanted)
@@ -87,27 +83,13 @@ fn collect(tokens: TokenStream, found: &mut Vec<String>) {
 
 #[test]
 fn no_function_takes_a_tuple_apart_in_its_parameters() {
-    let mut by_crate: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for folder in CRATES {
-        let own = by_crate.entry(folder).or_default();
-        for path in sources(&root().join(folder).join("src")) {
-            let text = fs::read_to_string(&path).unwrap();
-            let mut found = Vec::new();
-            collect(text.parse().expect("tokens of Rust"), &mut found);
-            own.extend(found.into_iter().map(|name| format!("{}: {name}", path.display())));
-        }
+    let mut all = Vec::new();
+    for path in CRATES.iter().flat_map(|folder| sources(&root().join(folder).join("src"))) {
+        let mut found = Vec::new();
+        collect(fs::read_to_string(&path).unwrap().parse().expect("tokens of Rust"), &mut found);
+        all.extend(found.into_iter().map(|name| format!("{}: {name}", path.display())));
     }
-    let most = |folder: &str| LEFT.iter().find(|(name, _)| *name == folder).map_or(0, |(_, most)| *most);
-    for (folder, found) in by_crate {
-        assert!(
-            found.len() <= most(folder),
-            "{folder} has {} parameters that are tuples taken apart, and may have {}; give each value a parameter, or \
-             the struct that names them:\n{}",
-            found.len(),
-            most(folder),
-            found.join("\n")
-        );
-    }
+    assert!(all.is_empty(), "give each value a parameter, or the struct that names them:\n{}", all.join("\n"));
 }
 
 #[test]

@@ -188,7 +188,7 @@ impl<'a> Walk<'a> {
             Node::Forall(outer, body) => {
                 let variable = &outer.variable;
                 self.located(&mut states, times);
-                let iterations = self.iterations(&mut states, (variable, outer.merge), body, times);
+                let iterations = self.iterations(&mut states, variable, outer.merge, body, times);
                 self.known.push(variable.clone());
                 self.loops.push(variable.clone());
                 let values: Vec<IndexVariable> = self.recovered(variable);
@@ -221,7 +221,7 @@ impl<'a> Walk<'a> {
                 let mut inside = states.clone();
                 inside.retain(|state| state.access.tensor != *workspace);
                 let set = self.node(producer, times, inside) / times.max(1.0);
-                self.gathering(workspace, producer, (times, set));
+                self.gathering(workspace, producer, times, set);
                 let mut inside = states;
                 inside.retain(|state| state.access.tensor != *workspace);
                 inside.extend(self.states(consumer).into_iter().filter(|state| state.access.tensor == *workspace));
@@ -231,11 +231,11 @@ impl<'a> Walk<'a> {
     }
 
     /// A workspace of which `set` elements are set, each of so many times, and what it costs to order and forget them.
-    fn gathering(&mut self, workspace: &TensorVariable, producer: &Node, (times, set): (f64, f64)) {
+    fn gathering(&mut self, workspace: &TensorVariable, producer: &Node, times: f64, set: f64) {
         let extent = self.extent(workspace, producer);
         let different = extent * (1.0 - (-set / extent.max(1.0)).exp());
         let mut operand =
-            Operand::new(workspace.name(), (workspace.format(), &[extent as i64]), workspace.element(), None, false);
+            Operand::new(workspace.name(), workspace.format(), &[extent as i64], workspace.element(), None, false);
         operand.positions = vec![different];
         operand.bytes = 0.0;
         self.operands.insert(workspace.name().to_owned(), operand);
@@ -420,7 +420,8 @@ impl<'a> Walk<'a> {
     fn iterations(
         &mut self,
         states: &mut [State],
-        (variable, merge): (&IndexVariable, Merge),
+        variable: &IndexVariable,
+        merge: Merge,
         body: &Node,
         times: f64,
     ) -> f64 {

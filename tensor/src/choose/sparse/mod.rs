@@ -255,7 +255,7 @@ fn estimated(
         let known = known.get(name).map(|known| &**known);
         let is_converted = conversions.iter().any(|(of, format)| of == name && format == tensor.format());
         let format = &visited(tensor.format());
-        let operand = Operand::new(name, (format, tensor.dimensions()), tensor.element(), known, is_converted);
+        let operand = Operand::new(name, format, tensor.dimensions(), tensor.element(), known, is_converted);
         if is_converted {
             // It is there as it is given, too.
             given += operand.bytes;

@@ -40,7 +40,8 @@ impl Operand {
     /// be converted.
     pub fn new(
         name: &str,
-        (format, extents): (&Format, &[i64]),
+        format: &Format,
+        extents: &[i64],
         element: ElementType,
         known: Option<&Statistics>,
         is_converted: bool,

@@ -51,7 +51,8 @@ impl Arrays {
     pub(super) fn new(
         cx: &Context,
         tensor: &Tensor,
-        (header, pieces): (&Header, Pieces),
+        header: &Header,
+        pieces: Pieces,
     ) -> Result<Self, DistributedError> {
         let mut found: Vec<(Component, Vec<Array>)> = Vec::new();
         let mut all = Vec::new();
@@ -67,7 +68,7 @@ impl Arrays {
             all.push(array);
         }
         let partition = |(component, arrays): (Component, Vec<Array>)| {
-            let pieces = (0..pieces.count()).map(|piece| space(tensor, (header, &pieces), arrays[0].part, piece));
+            let pieces = (0..pieces.count()).map(|piece| space(tensor, header, &pieces, arrays[0].part, piece));
             let mut pieces = pieces.collect::<Result<Vec<_>, _>>()?;
             // The last one is nothing.
             let dimensions = component.region.space().space().dim();
@@ -86,8 +87,10 @@ impl Arrays {
     pub(super) async fn run(
         &self,
         cx: &Context,
-        (what, name): (&str, &str),
-        (privilege, writers): (Privilege, Writers),
+        what: &str,
+        name: &str,
+        privilege: Privilege,
+        writers: Writers,
         run: impl Fn(&LeafCall<'_>, usize) -> maniple::Result<Outcome> + Send + Sync + 'static,
     ) -> Result<Vec<Vec<Summed>>, DistributedError> {
         let layout = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), ..LayoutConstraint::default() };
@@ -141,7 +144,8 @@ fn component(tensor: &Tensor, part: Part) -> Component {
 /// The rows of a region that a piece has: of a dense tensor, those of the dimension that is stored first.
 fn space(
     tensor: &Tensor,
-    (header, pieces): (&Header, &Pieces),
+    header: &Header,
+    pieces: &Pieces,
     part: Part,
     piece: usize,
 ) -> Result<AnySpace, DistributedError> {

@@ -1,5 +1,6 @@
 //! Tensors read from files by tasks.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use maniple::access::Write;
@@ -62,15 +63,15 @@ impl Tensor {
                 true => (Pieces::equal(file.header(), count), 0),
                 false => find_pieces(cx, file, count).await?,
             };
-            let arrays = Arrays::new(cx, &tensor, (file.header(), pieces))?;
+            let arrays = Arrays::new(cx, &tensor, file.header(), pieces)?;
             let (of, all, pieces) = (file.clone(), arrays.all.clone(), Arc::clone(&arrays.pieces));
             let read = move |call: &LeafCall<'_>, piece: usize| {
-                let sums = read_piece(call, &of, (&all, &pieces, piece))?;
+                let sums = read_piece(call, &of, &all, &pieces, piece)?;
                 Ok(sums
                     .map(|sums| sums.iter().map(|sum| (sum.checksum, sum.bytes)).collect())
                     .map_err(|error| text(&error))) as maniple::Result<Outcome>
             };
-            let sums = arrays.run(cx, ("load", file.name()), (Privilege::Discard, Writers::Together), read).await?;
+            let sums = arrays.run(cx, "load", file.name(), Privilege::Discard, Writers::Together, read).await?;
             for (array, sums) in arrays.all.iter().zip(sums) {
                 Summed::check(file.header(), array.part, sums).map_err(|error| wrong(file, text(&error)))?;
             }
@@ -127,7 +128,7 @@ fn made(cx: &Context, variable: &TensorVariable, file: &TcsFile) -> Result<Tenso
     let is_narrow =
         is_narrow.map(|(level, nodes)| (*nodes).max(level.extent().saturating_sub(1))).all(|most| most <= narrow);
     let kinds = variable.format().levels();
-    Tensor::in_levels(variable, Levels::with_room(cx, (variable.element(), is_narrow), kinds, positions)?)
+    Tensor::in_levels(variable, Levels::with_room(cx, variable.element(), is_narrow, kinds, positions)?)
 }
 
 /// Pieces with equally many bytes: a task for each finds where it ends.
@@ -152,7 +153,9 @@ async fn find_pieces(cx: &Context, file: &TcsFile, count: usize) -> Result<(Piec
 fn read_piece(
     call: &LeafCall<'_>,
     file: &TcsFile,
-    (arrays, pieces, piece): (&[Array], &Pieces, usize),
+    arrays: &[Array],
+    pieces: &Pieces,
+    piece: usize,
 ) -> maniple::Result<Result<Vec<Summed>, ReadError>> {
     if piece == 0
         && let Err(error) = check_gaps(file.source(), file.header())
@@ -166,14 +169,14 @@ fn read_piece(
             [] => return Ok(Ok(sums)),
             [pos, crd, ..] if matches!(pos.part, Part::Pos(_)) => {
                 let read = match pos.element {
-                    ElementType::I32 => read_level::<i32>(call, file, ([pos, crd], pieces, piece))?,
-                    _ => read_level::<i64>(call, file, ([pos, crd], pieces, piece))?,
+                    ElementType::I32 => read_level::<i32>(call, file, [pos, crd], pieces, piece)?,
+                    _ => read_level::<i64>(call, file, [pos, crd], pieces, piece)?,
                 };
                 (read, 2)
             }
             [values, ..] => {
                 let range = pieces.range(Part::Values, piece);
-                (with_element!(values.element, T => read_elements::<T>(call, file, (values, range))?), 1)
+                (with_element!(values.element, T => read_elements::<T>(call, file, values, range)?), 1)
             }
         };
         match read {
@@ -188,13 +191,15 @@ fn read_piece(
 fn read_level<N: Element + FieldValue + Narrowed + Into<i64>>(
     call: &LeafCall<'_>,
     file: &TcsFile,
-    ([pos, crd], pieces, piece): ([&Array; 2], &Pieces, usize),
+    [pos, crd]: [&Array; 2],
+    pieces: &Pieces,
+    piece: usize,
 ) -> maniple::Result<Result<Vec<Summed>, ReadError>> {
     let Part::Pos(level) = pos.part else { return Ok(Ok(Vec::new())) };
     let mut of_pos = call.write::<N, 1>(pos.requirement, pos.field)?;
     let mut of_crd = call.write::<N, 1>(crd.requirement, crd.field)?;
-    let read = fill(&mut of_pos, file, (pos.part, pieces, piece))
-        .and_then(|one| fill(&mut of_crd, file, (crd.part, pieces, piece)).map(|other| vec![one, other]));
+    let read = fill(&mut of_pos, file, pos.part, pieces.range(pos.part, piece))
+        .and_then(|one| fill(&mut of_crd, file, crd.part, pieces.range(crd.part, piece)).map(|other| vec![one, other]));
     let number = |numbers: &Write<'_, N, 1>, place: u64| -> u64 {
         let number: i64 = numbers[Point([place as i64])].into();
         number as u64
@@ -210,13 +215,14 @@ fn read_level<N: Element + FieldValue + Narrowed + Into<i64>>(
 fn fill<N: Element + FieldValue + Narrowed>(
     numbers: &mut Write<'_, N, 1>,
     file: &TcsFile,
-    (part, pieces, piece): (Part, &Pieces, usize),
+    part: Part,
+    range: Range<u64>,
 ) -> Result<Summed, ReadError> {
     let rows = numbers.space().rects().first().copied().filter(|rect| rect.lo <= rect.hi);
     let Some(rows) = rows else { return Ok(Summed::default()) };
     let mut span = numbers.span_mut(rows);
     let mut into = span.iter_mut();
-    read_numbers(file.source(), file.header(), part, pieces.range(part, piece), |number| {
+    read_numbers(file.source(), file.header(), part, range, |number| {
         if let Some(place) = into.next() {
             *place = N::narrowed(number as i64);
         }
@@ -227,7 +233,8 @@ fn fill<N: Element + FieldValue + Narrowed>(
 fn read_elements<T: Element + FieldValue + Number>(
     call: &LeafCall<'_>,
     file: &TcsFile,
-    (array, range): (&Array, std::ops::Range<u64>),
+    array: &Array,
+    range: Range<u64>,
 ) -> maniple::Result<Result<Vec<Summed>, ReadError>> {
     let (mut values, mut read) = (Values::new(file.source(), file.header(), range), Ok(()));
     call.write_rows(array.requirement, array.field, &mut |_, row: &mut [T]| {

@@ -11,7 +11,7 @@ use maniple::{Context, FieldValue, Privilege};
 use maniple_files::tcs::load::Pieces;
 use maniple_files::tcs::store::{Target, Writer};
 use maniple_files::tcs::{Header, Kind, Level, Part, Summed, Width};
-use maniple_files::{Number, Order, npy};
+use maniple_files::{Order, npy};
 
 use super::arrays::{Array, Arrays, Outcome, Writers};
 
@@ -21,7 +21,7 @@ use crate::distributed::modes::is_in_region;
 use crate::distributed::pending::Pending;
 use crate::distributed::rows::blocks_for;
 use crate::distributed::tensor::Tensor;
-use crate::element::{Element, ElementType, Scalar};
+use crate::element::{ElementType, Scalar};
 use crate::format;
 use crate::notation::cast;
 use crate::with_element;
@@ -63,7 +63,7 @@ impl Tensor {
     ) -> Pending<'a, Written> {
         Box::pin(async move {
             let header = self.header(width).map_err(|reason| wrong(path, reason))?;
-            self.store_as(cx, path, (header, None), writers).await
+            self.store_as(cx, path, header, None, writers).await
         })
     }
 
@@ -80,14 +80,15 @@ impl Tensor {
             let header = self.header(Width::Eight).and_then(|header| match file_order(format) {
                 Some(order) => {
                     let head = npy::little_endian_header(header.number, order, &shape);
-                    Ok((header, Some(head.map_err(|error| error.to_string())?)))
+                    Ok((header, head.map_err(|error| error.to_string())?))
                 }
                 None => {
                     let name = self.variable().name();
                     Err(format!("{name} is stored as {format}, and such files have all elements by rows or by columns"))
                 }
             });
-            self.store_as(cx, path, header.map_err(|reason| wrong(path, reason))?, writers).await
+            let (header, head) = header.map_err(|reason| wrong(path, reason))?;
+            self.store_as(cx, path, header, Some(head), writers).await
         })
     }
 
@@ -96,7 +97,8 @@ impl Tensor {
         &self,
         cx: &Context,
         path: &Path,
-        (mut header, head): (Header, Option<Vec<u8>>),
+        mut header: Header,
+        head: Option<Vec<u8>>,
         writers: Writers,
     ) -> Result<Written, DistributedError> {
         let wrong = |reason: String| wrong(path, reason);
@@ -112,20 +114,20 @@ impl Tensor {
             Writers::Together => blocks_for(cx, bytes as usize).next_multiple_of(cx.nodes()),
             Writers::InTurn => cx.nodes(),
         };
-        let arrays = Arrays::new(cx, self, (&header, Pieces::equal(&header, count)))?;
+        let arrays = Arrays::new(cx, self, &header, Pieces::equal(&header, count))?;
         let written = Arc::new(AtomicU64::new(0));
         let write = {
             let (path, header, all) = (aside.path.clone(), header.clone(), arrays.all.clone());
             let (pieces, written) = (Arc::clone(&arrays.pieces), Arc::clone(&written));
             move |call: &LeafCall<'_>, piece: usize| {
-                let sums = write_piece(call, (&path, moved), (&header, &all, &pieces, piece))?;
+                let sums = write_piece(call, &path, moved, &header, &all, &|part| pieces.range(part, piece).start)?;
                 if let Ok(sums) = &sums {
                     written.fetch_add(sums.iter().map(|(_, bytes)| bytes).sum(), Ordering::Relaxed);
                 }
                 Ok(sums)
             }
         };
-        let sums = arrays.run(cx, ("store", &path.display().to_string()), (Privilege::Read, writers), write).await;
+        let sums = arrays.run(cx, "store", &path.display().to_string(), Privilege::Read, writers, write).await;
         let sums = sums.map_err(|error| match error {
             DistributedError::File { name, reason, .. } => DistributedError::File { name, reason, is_input: false },
             other => other,
@@ -194,11 +196,14 @@ impl Target for Moved<'_> {
     }
 }
 
-/// Writes a piece of all arrays, and waits until it is on the disk.
+/// Writes a piece of all arrays, from `start` of each on, and waits until it is on the disk.
 fn write_piece(
     call: &LeafCall<'_>,
-    (path, by): (&Path, Option<(u64, u64)>),
-    (header, arrays, pieces, piece): (&Header, &[Array], &Pieces, usize),
+    path: &Path,
+    by: Option<(u64, u64)>,
+    header: &Header,
+    arrays: &[Array],
+    start: &dyn Fn(Part) -> u64,
 ) -> maniple::Result<Outcome> {
     let file = match OpenOptions::new().write(true).open(path) {
         Ok(file) => file,
@@ -208,13 +213,11 @@ fn write_piece(
     let file = Moved { file: &file, by };
     let mut sums = Vec::new();
     for array in arrays {
-        let start = pieces.range(array.part, piece).start;
+        let writer = Writer::new(&file, header, array.part, start(array.part));
         let written = match array.part {
-            Part::Values => {
-                with_element!(array.element, T => write_elements::<T>(call, &file, (header, array, start))?)
-            }
-            _ if array.element == ElementType::I32 => write_part::<i32>(call, &file, (header, array, start))?,
-            _ => write_part::<i64>(call, &file, (header, array, start))?,
+            Part::Values => with_element!(array.element, T => write_array(call, array, writer, Writer::values::<T>)?),
+            _ if array.element == ElementType::I32 => write_array(call, array, writer, write_numbers::<i32>)?,
+            _ => write_array(call, array, writer, write_numbers::<i64>)?,
         };
         match written {
             Ok(sum) => sums.push((sum.checksum, sum.bytes)),
@@ -224,31 +227,22 @@ fn write_piece(
     Ok(file.file.sync_data().map(|()| sums).map_err(|error| error.to_string()))
 }
 
-fn write_part<N: Element + FieldValue + Into<i64>>(
+/// Writes a piece of an array, which a task is given, row after row.
+fn write_array<'t, T: FieldValue>(
     call: &LeafCall<'_>,
-    file: &Moved<'_>,
-    (header, array, start): (&Header, &Array, u64),
+    array: &Array,
+    mut writer: Writer<'t>,
+    write: impl Fn(&mut Writer<'t>, &[T]) -> io::Result<()>,
 ) -> maniple::Result<io::Result<Summed>> {
-    let (mut writer, mut written) = (Writer::new(file, header, array.part, start), Ok(()));
-    call.read_rows(array.requirement, array.field, &mut |_, row: &[N]| {
+    let mut written = Ok(());
+    call.read_rows(array.requirement, array.field, &mut |_, row: &[T]| {
         if written.is_ok() {
-            let numbers = row.iter().map(|&number| Into::<i64>::into(number) as u64);
-            written = numbers.into_iter().try_for_each(|number| writer.number(number));
+            written = write(&mut writer, row);
         }
     })?;
     Ok(written.and_then(|()| writer.finish()))
 }
 
-fn write_elements<T: Element + FieldValue + Number>(
-    call: &LeafCall<'_>,
-    file: &Moved<'_>,
-    (header, array, start): (&Header, &Array, u64),
-) -> maniple::Result<io::Result<Summed>> {
-    let (mut writer, mut written) = (Writer::new(file, header, array.part, start), Ok(()));
-    call.read_rows(array.requirement, array.field, &mut |_, row: &[T]| {
-        if written.is_ok() {
-            written = writer.values(row);
-        }
-    })?;
-    Ok(written.and_then(|()| writer.finish()))
+fn write_numbers<N: Copy + Into<i64>>(writer: &mut Writer<'_>, row: &[N]) -> io::Result<()> {
+    row.iter().try_for_each(|&number| writer.number(number.into() as u64))
 }
