@@ -26,6 +26,7 @@ pub const CRATES: &[&str] = &[
     "runtime/files",
     "runtime/kernel",
     "runtime/maniple",
+    "runtime/storage",
     "tensor",
     "apps",
     "tests",

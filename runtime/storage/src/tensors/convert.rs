@@ -3,7 +3,7 @@
 use super::direct::directly;
 use super::entries::EntryList;
 use super::error::StorageError;
-use super::pack::{pack, pack_by};
+use super::pack::packed;
 use super::rows::Rows;
 use super::sort::Duplicates;
 use super::tensor::SparseTensor;
@@ -42,7 +42,7 @@ impl<T: Element> SparseTensor<T> {
             return converted;
         }
         let entries = Rows::of(self).map_or_else(|| self.entries_by(team), |rows| rows.entries(team))?;
-        Ok(pack_by(team, format, self.dimensions(), self.fill(), entries, Duplicates::Sum)?.tensor)
+        Ok(packed(team, (format, self.dimensions(), self.fill()), (entries, Duplicates::Sum), None)?.0)
     }
 
     /// The same tensor without entries that differ from the fill value by `tolerance` or less.
@@ -58,6 +58,7 @@ impl<T: Element> SparseTensor<T> {
                 entries.push(coordinates, value);
             }
         });
-        Ok(pack(self.format(), self.dimensions(), self.fill(), entries, Duplicates::Sum)?.tensor)
+        let stored = (self.format(), self.dimensions(), self.fill());
+        Ok(packed(&threads(entries.len()), stored, (entries, Duplicates::Sum), None)?.0)
     }
 }

@@ -13,84 +13,24 @@ use crate::element::Element;
 use crate::format::{Format, Level, LevelExpression};
 use crate::kernel::Team;
 use crate::level::{Entries, LevelData, filled};
-use crate::parallel::{chunks, each, threads};
+use crate::parallel::{chunks, each};
 
-/// A tensor that was packed from entries.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Packed<T> {
-    /// The tensor.
-    pub tensor: SparseTensor<T>,
-    /// How many entries had the coordinates of one before.
-    pub duplicates: usize,
-}
-
-/// Stores `entries`, in any order, as a tensor of extents `dimensions` in a format. What is not among them has the
-/// value `fill`. Entries with this value are stored too, as far as the last level can tell what is stored from what is
-/// not.
-///
-/// Takes time for sorting by counting, unless entries have the order of the format, and for what the levels store; many
-/// entries are packed by all processors, as by [`pack_by`].
-///
-/// # Errors
-///
-/// [`StorageError`]; nothing is stored in part.
-pub fn pack<T: Element>(
-    format: &Format,
-    dimensions: &[i64],
-    fill: T,
-    entries: EntryList<T>,
-    duplicates: Duplicates,
-) -> Result<Packed<T>, StorageError> {
-    pack_by(&threads(entries.len()), format, dimensions, fill, entries, duplicates)
-}
-
-/// [`pack`] by the threads of `team`. The tensor is the same for any team: sums of duplicates are in the order of
-/// entries.
-///
-/// # Errors
-///
-/// As of [`pack`].
-pub fn pack_by<T: Element>(
-    team: &dyn Team,
-    format: &Format,
-    dimensions: &[i64],
-    fill: T,
-    entries: EntryList<T>,
-    duplicates: Duplicates,
-) -> Result<Packed<T>, StorageError> {
-    packed(team, (format, dimensions, fill), (entries, duplicates), None)
-}
-
-/// Packs the entries of a tensor below a block of the coordinates of its outermost level, which has positions for these
-/// alone, where each position above level `l` has `least[l]` positions at least, if the level has as many for each.
-///
-/// # Errors
-///
-/// As of [`pack`].
-pub(crate) fn pack_block<T: Element>(
-    team: &dyn Team,
-    (format, dimensions, fill): (&Format, &[i64], T),
-    entries: EntryList<T>,
-    (block, least): (Range<i64>, &[usize]),
-) -> Result<SparseTensor<T>, StorageError> {
-    let packed = packed(team, (format, dimensions, fill), (entries, Duplicates::Sum), Some((block, least)));
-    packed.map(|packed| packed.tensor)
-}
-
-fn packed<T: Element>(
+/// Packs entries by the threads of `team`, and counts those that had the coordinates of one before. A block of the
+/// coordinates of the outermost level has positions for these alone, where each position above level `l` has `least[l]`
+/// positions at least, if the level has as many for each.
+pub(super) fn packed<T: Element>(
     team: &dyn Team,
     (format, dimensions, fill): (&Format, &[i64], T),
     (entries, duplicates): (EntryList<T>, Duplicates),
     block: Option<(Range<i64>, &[usize])>,
-) -> Result<Packed<T>, StorageError> {
+) -> Result<(SparseTensor<T>, usize), StorageError> {
     check_extents(format, dimensions, T::TYPE)?;
     let EntryList { coordinates, values } = entries;
     let entries = EntryList { coordinates, values: T::into_carriers(values) };
     let combination = Combination { duplicates, sum: sum_carried::<T> };
     let stored = (format, dimensions, bytemuck::cast(fill));
     let (levels, values, duplicates) = packed_carriers(team, stored, (entries, combination), block)?;
-    let tensor = SparseTensor::of(format, dimensions, fill, levels, T::from_carriers(values));
-    Ok(Packed { tensor, duplicates })
+    Ok((SparseTensor::of(format, dimensions, fill, levels, T::from_carriers(values)), duplicates))
 }
 
 /// The sum of two elements that are carried.
@@ -289,9 +229,11 @@ fn combine<T: Element>(
 
 #[cfg(test)]
 mod tests {
+    use maniple_kernel::arithmetic::cast;
+
     use super::*;
     use crate::element::{Complex, ElementType, Scalar};
-    use crate::notation::cast;
+    use crate::kernel::Serial;
     use crate::with_element;
 
     /// Numbers of a type, among them those with special sums.
@@ -324,10 +266,12 @@ mod tests {
         let (count, mut entries) = (numbers.len() as i64, EntryList::new(2));
         (0..count).rev().for_each(|at| entries.push(&[at, at], numbers[at as usize]));
         entries.push(&[0, 0], numbers[1]);
-        let packed = pack(&format, &[count, count], T::zeroed(), entries, Duplicates::Sum).expect("it is packed");
-        assert_eq!(packed.duplicates, 1);
+        let (dimensions, sums) = ([count, count], Duplicates::Sum);
+        let packed = packed(&Serial, (&format, &dimensions, T::zeroed()), (entries, sums), None);
+        let (packed, duplicates) = packed.expect("it is packed");
+        assert_eq!(duplicates, 1);
         let expected = [sum(numbers[0], numbers[1])].into_iter().chain(numbers[1..].iter().copied());
-        assert!(packed.tensor.values().iter().zip(expected).all(|(found, expected)| is_same(*found, expected)));
+        assert!(packed.values().iter().zip(expected).all(|(found, expected)| is_same(*found, expected)));
     }
 
     #[test]

@@ -9,14 +9,14 @@ use parking_lot::Mutex;
 const ENOUGH: usize = 1 << 16;
 
 /// A team of as many threads as there are processors, or one if there are few entries.
-pub(crate) fn threads(entries: usize) -> Scoped {
+pub fn threads(entries: usize) -> Scoped {
     let all = || std::thread::available_parallelism().map_or(1, usize::from);
     Scoped { threads: if entries < ENOUGH { 1 } else { all() } }
 }
 
 /// Does `body` with each part, and gives the results in the order of parts. Whichever thread is free takes the next
 /// part; each thread has a scratch value of its own.
-pub(crate) fn each<S: Default, P: Send, R: Send>(
+pub fn each<S: Default, P: Send, R: Send>(
     team: &dyn Team,
     parts: Vec<P>,
     body: impl Fn(&mut S, P) -> R + Sync,
@@ -56,13 +56,13 @@ fn each_of<S: Default, P: Send, R: Send>(
 }
 
 /// `0..count` in at most `parts` ranges of about the same length.
-pub(crate) fn ranges(count: usize, parts: usize) -> Vec<Range<usize>> {
+pub fn ranges(count: usize, parts: usize) -> Vec<Range<usize>> {
     let length = count.div_ceil(parts.max(1)).max(1);
     (0..count).step_by(length).map(|first| first..(first + length).min(count)).collect()
 }
 
 /// `0..count` in as many ranges as a team shares well, even if some of its threads have other work.
-pub(crate) fn chunks(count: usize, team: &dyn Team) -> Vec<Range<usize>> {
+pub fn chunks(count: usize, team: &dyn Team) -> Vec<Range<usize>> {
     ranges(count, if team.size() > 1 { 4 * team.size() } else { 1 })
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn chunks(count: usize, team: &dyn Team) -> Vec<Range<usize>> {
 /// # Panics
 ///
 /// If the slice is shorter.
-pub(crate) fn split<T>(mut slice: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
+pub fn split<T>(mut slice: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
     let next = |length| slice.split_off_mut(..length).expect("the slice has all lengths");
     lengths.into_iter().map(next).collect()
 }
