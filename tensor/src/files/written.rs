@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use maniple_files::matrix_market;
 use maniple_files::npz::Compression;
 use maniple_files::output::{self, Way};
-use maniple_files::tcs::MOST_LEVELS;
-use maniple_files::{Complex, Parallel, npy, write_parts};
+use maniple_files::tcs::{MOST_LEVELS, Survey, TextFile, TextPlan};
+use maniple_files::{Parallel, npy, write_parts};
 
 use super::archive::archive;
 use super::contents::{Stored, zero};
@@ -19,7 +19,7 @@ use super::kind::Kind;
 use super::named::TensorFile;
 use super::processors::processors;
 use super::tcs;
-use crate::element::{Element, ElementType, Scalar};
+use crate::element::{Element, Scalar};
 use crate::format::Format;
 use crate::storage::{DynamicTensor, SparseTensor};
 use crate::with_element;
@@ -76,29 +76,26 @@ impl TensorFile {
         }
         drop(self.source()?);
         let read = |error| FileError::from(InputError::read(self.path(), error));
-        let text = tcs::Text { path: self.place(), name: self.path(), is_matrix: self.is_matrix_market(), extents };
+        let text = TextFile { path: self.place(), is_matrix: self.is_matrix_market(), extents };
         let (order, element) = (text.order().map_err(read)?, text.element().map_err(read)?);
         let format = to.checked_format(self.path(), order, format)?;
-        let Some(levels) = tcs::levels(&format) else { return Ok(None) };
+        let Some((kinds, order)) = tcs::levels(&format) else { return Ok(None) };
         let folder = output::folder(to.path());
         let scratch = sorts.then_some(&*folder);
         let mut error = None;
         let written = to.replace(|file| {
-            let written = match element {
-                ElementType::I64 => text.convert::<i64>(levels, to.width(), scratch, file),
-                ElementType::U64 => text.convert::<u64>(levels, to.width(), scratch, file),
-                ElementType::C64 => text.convert::<Complex<f64>>(levels, to.width(), scratch, file),
-                _ => text.convert::<f64>(levels, to.width(), scratch, file),
-            };
-            written.map_err(|found| {
-                error = Some(text.error(found, to.path()));
+            let plan = TextPlan { kinds, order, width: to.width(), element };
+            text.convert(plan, scratch, file, &tcs::reserve).map_err(|found| {
+                error = Some(tcs::text_error(&text, self.path(), found, to.path()));
                 io::ErrorKind::Other.into()
             })
         });
         match (written, error) {
             (_, Some(error)) => Err(error),
             (written, None) => {
-                let tcs::Written { extents, entries, added } = written?;
+                let Survey { header, entries, added } = written?;
+                let mut extents = vec![0; header.levels.len()];
+                header.levels.iter().for_each(|level| extents[level.mode] = level.range.end);
                 Ok(Some(Converted { format, extents, entries, added }))
             }
         }
