@@ -28,6 +28,7 @@ pub const CRATES: &[&str] = &[
     "runtime/maniple",
     "runtime/storage",
     "tensor",
+    "apps/tasks",
     "apps",
     "tests",
     "benches",
