@@ -12,7 +12,7 @@ use maniple_files::tcs::{MOST_LEVELS, Survey, TextFile, TextPlan};
 use maniple_files::{Parallel, npy, write_parts};
 
 use super::archive::archive;
-use super::contents::{Stored, zero};
+use super::contents::zero;
 use super::early::Early;
 use super::error::{FileError, InputError};
 use super::kind::Kind;
@@ -21,7 +21,7 @@ use super::processors::processors;
 use super::tcs;
 use crate::element::{Element, Scalar};
 use crate::format::Format;
-use crate::storage::{DynamicTensor, SparseTensor};
+use crate::storage::DynamicTensor;
 use crate::with_element;
 
 /// So many positions of the last level are a part of the text that a thread makes at a time.
@@ -192,22 +192,15 @@ impl TensorFile {
                     true => tensor.clone(),
                     false => converted(Format::coordinates(shape.len()))?,
                 };
-                with_element!(sorted.element(), T => {
-                    sorted.downcast_ref::<T>().map_or(Ok(()), |sorted| self.write_lines(sorted, &shape, into))
-                })
+                self.write_lines(&sorted, &shape, into)
             }
             None => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
     /// Writes the entries of a tensor as text, in the order in which they are stored.
-    fn write_lines<T: Stored>(
-        &self,
-        tensor: &SparseTensor<T>,
-        shape: &[u64],
-        into: &mut BufWriter<Early<'_>>,
-    ) -> io::Result<()> {
-        let (threads, total) = (processors(), tensor.values().len());
+    fn write_lines(&self, tensor: &DynamicTensor, shape: &[u64], into: &mut BufWriter<Early<'_>>) -> io::Result<()> {
+        let (threads, total) = (processors(), tensor.count());
         let part = |number: usize| number * PART..total.min((number + 1) * PART);
         let parts = total.div_ceil(PART);
         let mut columns = shape.len();
@@ -215,15 +208,16 @@ impl TensorFile {
             let extent = |mode: usize| shape.get(mode).copied().unwrap_or(1);
             let count = AtomicUsize::new(0);
             threads.run(parts, &|number| _ = count.fetch_add(tensor.count_within(part(number)), Ordering::Relaxed));
-            matrix_market::write_head::<T>(into, extent(0), extent(1), count.into_inner() as u64)?;
+            let count = count.into_inner() as u64;
+            with_element!(tensor.element(), T => matrix_market::write_head::<T>(into, extent(0), extent(1), count))?;
             columns = 2;
         }
         write_parts(into, parts, &threads, |number, lines| {
             // A vector is a matrix of one column.
             let mut at = vec![0; columns];
-            tensor.for_each_within(part(number), |coordinates, value| {
+            tensor.for_each_within(part(number), &mut |coordinates, value| {
                 at[..coordinates.len()].copy_from_slice(coordinates);
-                lines.add(&at, value);
+                lines.add_scalar(&at, value);
             });
         })
     }

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::error::StorageError;
@@ -138,6 +139,16 @@ impl DynamicTensor {
     /// Visits all entries with their coordinates, as [`SparseTensor::for_each`] does.
     pub fn for_each(&self, visit: &mut dyn FnMut(&[i64], Scalar)) {
         with_tensor!(self, tensor => tensor.for_each(|coordinates, value| visit(coordinates, value.to_scalar())));
+    }
+
+    /// Visits the entries at a range of positions of the last level, as [`SparseTensor::for_each_within`] does.
+    pub fn for_each_within(&self, positions: Range<usize>, visit: &mut dyn FnMut(&[i64], Scalar)) {
+        with_tensor!(self, tensor => tensor.for_each_within(positions, |at, value| visit(at, value.to_scalar())));
+    }
+
+    /// How many entries [`for_each_within`](Self::for_each_within) visits.
+    pub fn count_within(&self, positions: Range<usize>) -> usize {
+        with_tensor!(self, tensor => tensor.count_within(positions))
     }
 
     /// The same tensor in another format, as by [`SparseTensor::convert`].
