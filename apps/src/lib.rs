@@ -58,5 +58,6 @@ pub mod stated;
 pub mod stencil;
 pub mod taskbench;
 pub mod tensor;
-pub mod verify;
+
+pub use maniple_tasks::verify;
 mod warnings;

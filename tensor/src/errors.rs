@@ -1,12 +1,10 @@
 //! Errors of this crate as errors of tasks, so that bodies of tasks pass them on by `?`.
 
-use crate::format::{self, FormatError};
 use crate::generate::{self, GenerateError};
 use crate::notation::NotationError;
 use crate::plan::PlanError;
 use crate::schedule::{self, ScheduleError};
 use crate::sparse::SparseError;
-use crate::storage::StorageError;
 
 macro_rules! errors_of_tasks {
     ($($error:ty),*) => {$(
@@ -19,14 +17,11 @@ macro_rules! errors_of_tasks {
 }
 
 errors_of_tasks!(
-    format::ParseError,
-    FormatError,
     generate::ParseError,
     GenerateError,
     NotationError,
     PlanError,
     schedule::ParseError,
     ScheduleError,
-    SparseError,
-    StorageError
+    SparseError
 );

@@ -33,7 +33,7 @@
 //! | [`compute`] | the front door: statements by their text, on tensors of the runtime |
 //!
 //! Kernels are written in the language of `maniple-kernel`, and run by it: [`element`], [`loops`] and [`kernel`] are
-//! its.
+//! its. [`level`], [`mod@format`] and [`storage`] are those of `maniple-storage`.
 
 // What is in `clippy.toml`: the outside world enters through `realm` alone.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
@@ -47,22 +47,17 @@ pub mod cost;
 pub mod distributed;
 mod errors;
 pub mod files;
-pub mod format;
 pub mod generate;
-mod identical;
-pub mod level;
 pub mod lower;
 pub mod machine;
 pub mod notation;
 pub mod oracle;
-mod parallel;
 pub mod placement;
 pub mod plan;
 pub mod program;
 pub mod rectangle;
 pub mod schedule;
 pub mod sparse;
-pub mod storage;
 pub mod substitute;
 pub mod traffic;
 
@@ -80,3 +75,4 @@ pub mod prelude {
 }
 
 pub use maniple_kernel::{element, execution as kernel, loops, with_element, with_scalar};
+pub use maniple_storage::{format, level, tensors as storage};

@@ -6,14 +6,10 @@
 //! between the tasks; `system`: how rows are split, and what is launched, among it the product of the matrix and a
 //! vector, a statement in index notation; here: what is solved, and whether the result is right.
 
-mod kernels;
 pub mod matrix;
 pub mod matrix_market;
 pub mod problem;
-pub mod rows;
-pub mod scalars;
 mod system;
-pub mod tasks;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use maniple::{Context, Runtime};
+pub use maniple_tasks::cg::{rows, scalars, tasks};
 use maniple_tensor::distributed::DistributedError;
 
 use self::problem::Problem;

@@ -3,16 +3,15 @@
 //! [`graph`]: the random circuit; [`tasks`]: what is computed; [`pieces`]: how the circuit is partitioned;
 //! [`reference`](mod@reference): the same, sequentially; here: what is launched, and whether the result is right.
 
-pub mod graph;
 pub mod pieces;
 pub mod reference;
-pub mod tasks;
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use maniple::prelude::*;
+pub use maniple_tasks::circuit::{graph, tasks};
 
 use crate::error::{Error as AppError, Result as AppResult};
 use crate::options::{RuntimeOptions, default_from_command_line, piece_count, positive};

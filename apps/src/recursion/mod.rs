@@ -3,13 +3,12 @@
 //! [`tasks`]: the recursions; here: what to compute, and whether it is right. Tasks have no regions, so there is
 //! nothing to analyse: workers steal them from each other, and nodes that have nothing to do take them from others.
 
-pub mod tasks;
-
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use maniple::prelude::*;
+pub use maniple_tasks::recursion as tasks;
 
 use self::tasks::{Board, Interval, fibonacci, integral_of_spikes, quadrature, queens};
 use crate::error::{Error as AppError, Result as AppResult};

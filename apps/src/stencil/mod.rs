@@ -4,15 +4,13 @@
 //! [`kernel`]: the arithmetic; [`tasks`]: the grid as a region, and what is computed; here: how the grid is cut into
 //! tiles with halos, what is launched, and whether the result is right.
 
-pub mod kernel;
-pub mod tasks;
-
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use maniple::prelude::*;
+pub use maniple_tasks::stencil::{kernel, tasks};
 
 use self::tasks::{Cell, add_stars, copy_tile, largest_error, make_slope, raise};
 use crate::error::{Error as AppError, Result as AppResult};

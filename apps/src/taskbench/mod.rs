@@ -6,15 +6,11 @@
 //! computes; [`tasks`]: the graph as a region and launches; [`flags`] and [`report`]: what Task Bench is told, and what
 //! it prints; here: what is run, and how it is timed.
 
-pub mod compute;
 pub mod dependences;
 pub mod flags;
 pub mod graph;
-pub mod hash;
-pub mod kernel;
 pub mod point;
 pub mod report;
-pub mod scratch;
 pub mod tasks;
 
 use std::io::{self, Write};
@@ -22,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use maniple::prelude::*;
+pub use maniple_tasks::taskbench::{compute, hash, kernel, scratch};
 
 use self::graph::Graph;
 use self::report::{Report, Totals};

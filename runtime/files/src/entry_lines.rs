@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
+use maniple_element::{Scalar, with_scalar};
+
 use crate::in_order;
 use crate::lines::Entries;
 use crate::number::Number;
@@ -82,6 +84,11 @@ impl EntryLines {
         last.iter().for_each(|&at| self.add_coordinate(at));
         value.write(&mut self.text).expect("memory takes all");
         self.text.push(b'\n');
+    }
+
+    /// Adds the line of an entry whose element has any type.
+    pub fn add_scalar(&mut self, coordinates: &[i64], value: Scalar) {
+        with_scalar!(value, value => self.add(coordinates, value));
     }
 
     #[inline]

@@ -44,6 +44,57 @@ enum Kind {
     Tensor(usize),
 }
 
+/// The lines that begin in one of so many shares of the bytes of a text.
+#[doc(hidden)]
+pub struct PartOfText<'a> {
+    source: &'a dyn Source,
+    kind: Kind,
+    bytes: &'a Range<u64>,
+    share: (u64, u64),
+}
+
+impl PartOfText<'_> {
+    /// Visits entries as [`EntryText::read_part`] does.
+    pub(crate) fn visit<T: Number>(&self, visit: &mut dyn FnMut(&[u64], T)) -> Result<u64, ReadError> {
+        let from = |byte: u64| line_from(self.source, self.bytes, self.bytes.start + byte);
+        let own = share(self.bytes.end - self.bytes.start, self.share.0, self.share.1);
+        let bytes = from(own.start)?..from(own.end)?;
+        let start = bytes.start;
+        let source = BufReader::with_capacity(AT_ONCE, Section::new(self.source, bytes));
+        let read = match &self.kind {
+            Kind::Matrix(header) => {
+                let mut reader = Reader::of_part(source, header);
+                let mut each = || {
+                    let mut listed = 0;
+                    while let Some(entry) = reader.next_entry::<T>()? {
+                        listed += 1;
+                        visit(&[entry.row, entry.column], entry.value);
+                        if let Some(mirrored) = entry.mirrored(header.symmetry) {
+                            visit(&[mirrored.row, mirrored.column], mirrored.value);
+                        }
+                    }
+                    Ok(listed)
+                };
+                each()
+            }
+            Kind::Tensor(order) => {
+                let mut reader = tns::Reader::<_, T>::of_part(source, *order);
+                let mut at = Vec::with_capacity(*order);
+                let mut each = || {
+                    let mut listed = 0;
+                    while let Some(value) = reader.next_entry(&mut at)? {
+                        listed += 1;
+                        visit(&at, value);
+                    }
+                    Ok(listed)
+                };
+                each()
+            }
+        };
+        read.map_err(|error| in_source(self.source, start, error))
+    }
+}
+
 impl<S: Source> EntryText<S> {
     /// A Matrix Market file, of which the header is read.
     ///
@@ -104,42 +155,8 @@ impl<S: Source> EntryText<S> {
         parts: u64,
         mut visit: impl FnMut(&[u64], T),
     ) -> Result<u64, ReadError> {
-        let from = |byte: u64| line_from(&self.source, &self.bytes, self.bytes.start + byte);
-        let own = share(self.bytes.end - self.bytes.start, part, parts);
-        let bytes = from(own.start)?..from(own.end)?;
-        let start = bytes.start;
-        let source = BufReader::with_capacity(AT_ONCE, Section::new(&self.source, bytes));
-        let read = match &self.kind {
-            Kind::Matrix(header) => {
-                let mut reader = Reader::of_part(source, header);
-                let mut each = || {
-                    let mut listed = 0;
-                    while let Some(entry) = reader.next_entry::<T>()? {
-                        listed += 1;
-                        visit(&[entry.row, entry.column], entry.value);
-                        if let Some(mirrored) = entry.mirrored(header.symmetry) {
-                            visit(&[mirrored.row, mirrored.column], mirrored.value);
-                        }
-                    }
-                    Ok(listed)
-                };
-                each()
-            }
-            Kind::Tensor(order) => {
-                let mut reader = tns::Reader::<_, T>::of_part(source, *order);
-                let mut at = Vec::with_capacity(*order);
-                let mut each = || {
-                    let mut listed = 0;
-                    while let Some(value) = reader.next_entry(&mut at)? {
-                        listed += 1;
-                        visit(&at, value);
-                    }
-                    Ok(listed)
-                };
-                each()
-            }
-        };
-        read.map_err(|error| in_source(&self.source, start, error))
+        let lines = PartOfText { source: &self.source, kind: self.kind, bytes: &self.bytes, share: (part, parts) };
+        T::visit_lines(&lines, &mut visit)
     }
 
     /// Checks how many entries all parts list.

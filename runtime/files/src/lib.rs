@@ -35,6 +35,7 @@
 //! ```
 
 mod array_text;
+mod compiled;
 mod dense;
 mod entry_arrays;
 mod entry_lines;

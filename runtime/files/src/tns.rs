@@ -181,6 +181,15 @@ pub fn read_entries<T: Number>(
     extents: Option<&[u64]>,
     parallel: &dyn Parallel,
 ) -> Result<(Vec<u64>, Entries<T>), ReadError> {
+    T::tensor_entries(text, base, extents, parallel)
+}
+
+pub(crate) fn entries_of<T: Number>(
+    text: &[u8],
+    base: u64,
+    extents: Option<&[u64]>,
+    parallel: &dyn Parallel,
+) -> Result<(Vec<u64>, Entries<T>), ReadError> {
     let begin = |text| {
         let reader = Reader::<_, T>::new(text)?;
         let reader = if base == 0 { reader.from_zero() } else { reader };

@@ -174,7 +174,7 @@ pub(super) fn narrowed<'a>(numbers: &'a [i64], element: ElementType, narrow: &'a
 mod tests {
     use super::*;
     use crate::element::{Complex, Scalar};
-    use crate::identical::identical;
+    use maniple_storage::identical;
 
     /// Elements of each type, among them those that `==` does not tell apart from others, or from themselves.
     fn each_type(mut check: impl FnMut(&[Scalar])) {

@@ -30,7 +30,7 @@ use crate::kernel::Serial;
 use crate::level::{Array, Per, Stored};
 use crate::loops::Reduction;
 use crate::notation::TensorVariable;
-use crate::storage::{Duplicates, DynamicTensor, EntryList, Packer, SparseTensor, StorageError, pack};
+use crate::storage::{Duplicates, DynamicEntries, DynamicTensor, EntryList, Packer, StorageError};
 use crate::with_element;
 
 /// From the first to before the last, for each block.
@@ -150,8 +150,7 @@ impl Entries {
         let coordinates = self.of_coordinates().map(|field| field.numbers(call));
         let coordinates = coordinates.collect::<maniple::Result<Vec<_>>>()?;
         with_element!(self.element, T => {
-            let packed = block.packed::<T>(coordinates, self.of_values().read::<T, T>(call)?);
-            Ok(packed.map(DynamicTensor::from))
+            Ok(block.packed(EntryList::of(coordinates, self.of_values().read::<T, T>(call)?).into()))
         })
     }
 }
@@ -166,19 +165,18 @@ pub(super) struct Block<'a> {
 
 impl Block<'_> {
     /// The block in levels.
-    fn packed<T: Element>(&self, coordinates: Vec<Vec<i64>>, values: Vec<T>) -> Result<SparseTensor<T>, StorageError> {
+    fn packed(&self, entries: DynamicEntries) -> Result<DynamicTensor, StorageError> {
         let (format, dimensions) = (self.variable.format(), self.variable.dimensions());
         let rows = Some(self.rows.0..self.rows.1);
         let packer = Packer { team: &Serial, format, dimensions, rows, least: self.least };
-        let packed = packer.pack(fill(self.variable), EntryList::of(coordinates, values), Duplicates::Sum);
-        packed.map(|packed| packed.tensor)
+        Ok(entries.pack_by(&packer, self.variable.fill(), Duplicates::Sum)?.0)
     }
 
     /// The block in levels, of entries of which the elements are there as bytes.
     pub(super) fn packed_of(&self, coordinates: Vec<Vec<i64>>, values: &[u8]) -> Result<DynamicTensor, StorageError> {
         with_element!(self.variable.element(), T => {
             let values = values.chunks_exact(size_of::<T>()).map(bytemuck::checked::pod_read_unaligned);
-            self.packed::<T>(coordinates, values.collect()).map(DynamicTensor::from)
+            self.packed(EntryList::<T>::of(coordinates, values.collect()).into())
         })
     }
 }
@@ -376,11 +374,9 @@ pub(super) fn all_measured(
 /// A tensor in which nothing is stored.
 pub(super) fn without_entries(cx: &Context, variable: &TensorVariable) -> Result<Tensor, DistributedError> {
     let broken = |error| DistributedError::Broken { tensor: variable.name().to_owned(), error };
-    with_element!(variable.element(), T => {
-        let none = EntryList::new(variable.order());
-        let none = pack(variable.format(), variable.dimensions(), fill::<T>(variable), none, Duplicates::Sum);
-        Tensor::from_sparse(cx, variable, none.map_err(broken)?.tensor)
-    })
+    let none = DynamicEntries::new(variable.element(), variable.order());
+    let none = none.pack(variable.format(), variable.dimensions(), variable.fill(), Duplicates::Sum);
+    Tensor::from_dynamic(cx, variable, &none.map_err(broken)?.0)
 }
 
 /// A task of a tensor's.
@@ -461,8 +457,4 @@ fn add_bits(
         bits.fold(first + place, ((word(place) << shift) | below) as i64);
     }
     Ok(())
-}
-
-fn fill<T: Element>(variable: &TensorVariable) -> T {
-    T::from_scalar(variable.fill()).expect("fill values have the type of their tensors")
 }

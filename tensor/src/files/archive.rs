@@ -15,18 +15,15 @@ pub(super) fn contents(sparse: &Sparse) -> Contents {
     let dimensions = sparse.shape().iter().map(|&extent| extent as i64).collect();
     let fill = scalar(sparse.fill(), 0);
     let element = sparse.values().number().unwrap_or(fill.element_type());
-    let entries = with_element!(element, T => listed::<T>(sparse).into());
+    let (coordinates, places) = sparse.entries();
+    let entries = with_element!(element, T => {
+        EntryList::<T>::of(coordinates, elements(sparse.values(), &places)).into()
+    });
     Contents { dimensions, fill, entries }
 }
 
-fn listed<T: Element>(sparse: &Sparse) -> EntryList<T> {
-    let mut entries = EntryList::new(sparse.shape().len());
-    let mut signed = vec![0; sparse.shape().len()];
-    sparse.for_each(|at, place| {
-        signed.iter_mut().zip(at).for_each(|(signed, &at)| *signed = at as i64);
-        entries.push(&signed, T::from_scalar(scalar(sparse.values(), place)).unwrap_or(T::zeroed()));
-    });
-    entries
+fn elements<T: Element>(values: &Values, places: &[usize]) -> Vec<T> {
+    places.iter().map(|&place| T::from_scalar(scalar(values, place)).unwrap_or(T::zeroed())).collect()
 }
 
 /// An element of a file.

@@ -1,15 +1,11 @@
 //! Sparse tensors in `.tcs` files.
 
 use std::fs::File;
-use std::io::{self, BufReader, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
-use maniple_files::matrix_market::{Reader, Symmetry};
-use maniple_files::tcs::{
-    Arrays, ConvertError, Duplicates, EntryProblem, EntryStream, Extent, Kind, Level, Matrix, Plan, Survey, Tensor,
-    Width, sort, survey, write,
-};
-use maniple_files::{ReadError, tns};
+use maniple_files::ReadError;
+use maniple_files::tcs::{Arrays, ConvertError, EntryProblem, Kind, Level, Survey, Tensor, TextFile, Width};
 
 use super::contents::{Contents, Stored, zero};
 use super::error::{FileError, InputError};
@@ -17,12 +13,8 @@ use crate::distributed::TcsFile;
 use crate::element::{Element, ElementType};
 use crate::format::{self, Format};
 use crate::level::{self, Array, Component, LevelData};
-use crate::notation::{BinaryOperator, binary};
 use crate::storage::{DynamicTensor, EntryList, SparseTensor, StorageError};
 use crate::with_element;
-
-/// So many bytes of entries are sorted at once.
-const MEMORY: usize = 16 << 20;
 
 /// The levels of a format, if `.tcs` files have such levels.
 pub(super) fn levels(format: &Format) -> Option<(Vec<Kind>, Vec<usize>)> {
@@ -159,132 +151,30 @@ pub(super) fn store(tensor: &DynamicTensor, width: Width, into: &mut impl Write)
     })
 }
 
-/// A text file that becomes a `.tcs` file.
-pub(super) struct Text<'a> {
-    /// The path of the file.
-    pub(super) path: &'a Path,
-    /// The name of the file in messages.
-    pub(super) name: &'a Path,
-    /// Whether it is a Matrix Market file; otherwise a `.tns` file.
-    pub(super) is_matrix: bool,
-    /// The extents, where the file does not tell them, and they are not those of the smallest tensor that has all
-    /// entries.
-    pub(super) extents: Option<&'a [u64]>,
-}
-
-/// The summary of a text file that was converted.
-pub(super) struct Written {
-    /// The extents of the tensor.
-    pub(super) extents: Vec<u64>,
-    /// How many entries there are.
-    pub(super) entries: u64,
-    /// How many more entries were added to others at the same place.
-    pub(super) added: u64,
-}
-
-impl Text<'_> {
-    fn open(&self) -> Result<BufReader<File>, ReadError> {
-        Ok(BufReader::with_capacity(1 << 20, File::open(self.path)?))
-    }
-
-    /// Whether entries follow from others by symmetry.
-    fn is_half(&self) -> bool {
-        let reader = || Reader::new(self.open()?);
-        self.is_matrix && reader().is_ok_and(|reader| reader.header().symmetry != Symmetry::General)
-    }
-
-    /// The number of dimensions.
-    pub(super) fn order(&self) -> Result<usize, ReadError> {
-        if self.is_matrix { Ok(2) } else { tns::Reader::<_, f64>::new(self.open()?).map(|reader| reader.order()) }
-    }
-
-    /// The type that holds all elements.
-    pub(super) fn element(&self) -> Result<ElementType, ReadError> {
-        match self.is_matrix {
-            true => Ok(Reader::new(self.open()?)?.header().field.number()),
-            false => Ok(ElementType::F64),
+/// The error that the user sees for an error of the conversion of a text file, which has this name in messages.
+pub(super) fn text_error(text: &TextFile<'_>, name: &Path, error: ConvertError, to: &Path) -> FileError {
+    let line = |line, reason| InputError::line(name, line, reason).into();
+    match error {
+        ConvertError::Read(error) => InputError::read(name, error).into(),
+        ConvertError::Entry { line, problem: EntryProblem::Unsorted { found, order, .. } } if text.is_half() => {
+            let found = found.iter().map(|at| (at + 1).to_string()).collect::<Vec<_>>().join(", ");
+            let order = if order == [0, 1] { "rows" } else { "columns" };
+            let why = "the matrix is symmetric, and the file has one half of it: the entries of the other half";
+            let reason = format!("{why}, such as ({found}), are not in the order of {order}");
+            FileError::Unsorted { file: name.to_owned(), line, reason, is_half: true }
         }
+        ConvertError::Entry { line, problem: problem @ EntryProblem::Unsorted { .. } } => {
+            let reason = problem.to_string();
+            FileError::Unsorted { file: name.to_owned(), line, reason, is_half: false }
+        }
+        ConvertError::Entry { line: number, problem } => line(number, problem.to_string()),
+        ConvertError::Write(source) => FileError::Write { path: to.to_owned(), source },
+        other => InputError::unsuitable(name, other.to_string()).into(),
     }
-
-    /// Writes a file with its entries, in little memory: reads it twice, or sorts it into a file in `scratch` first.
-    pub(super) fn convert<T: Stored>(
-        &self,
-        levels: (Vec<Kind>, Vec<usize>),
-        width: Width,
-        scratch: Option<&Path>,
-        into: &mut File,
-    ) -> Result<Written, ConvertError> {
-        let (kinds, order) = levels;
-        if self.is_matrix {
-            let header = *Reader::new(self.open()?)?.header();
-            let extents = vec![Extent::Given(0..header.rows), Extent::Given(0..header.columns)];
-            let plan = Plan { kinds, order, extents, width, duplicates: Duplicates::Add(sum::<T>) };
-            converted(&plan, || Ok(Matrix::new(Reader::new(self.open()?)?)), scratch, into)
-        } else {
-            let given = |extents: &[u64]| extents.iter().map(|&extent| Extent::Given(0..extent)).collect();
-            let plan = Plan {
-                extents: self.extents.map_or_else(|| vec![Extent::FromZero; kinds.len()], given),
-                kinds,
-                order,
-                width,
-                duplicates: Duplicates::Add(sum::<T>),
-            };
-            converted(&plan, || tns::Reader::new(self.open()?), scratch, into)
-        }
-    }
-
-    /// Makes the error that the user sees from an error of the conversion.
-    pub(super) fn error(&self, error: ConvertError, to: &Path) -> FileError {
-        let line = |line, reason| InputError::line(self.name, line, reason).into();
-        match error {
-            ConvertError::Read(error) => InputError::read(self.name, error).into(),
-            ConvertError::Entry { line, problem: EntryProblem::Unsorted { found, order, .. } } if self.is_half() => {
-                let found = found.iter().map(|at| (at + 1).to_string()).collect::<Vec<_>>().join(", ");
-                let order = if order == [0, 1] { "rows" } else { "columns" };
-                let why = "the matrix is symmetric, and the file has one half of it: the entries of the other half";
-                let reason = format!("{why}, such as ({found}), are not in the order of {order}");
-                FileError::Unsorted { file: self.name.to_owned(), line, reason, is_half: true }
-            }
-            ConvertError::Entry { line, problem: problem @ EntryProblem::Unsorted { .. } } => {
-                let reason = problem.to_string();
-                FileError::Unsorted { file: self.name.to_owned(), line, reason, is_half: false }
-            }
-            ConvertError::Entry { line: number, problem } => line(number, problem.to_string()),
-            ConvertError::Write(source) => FileError::Write { path: to.to_owned(), source },
-            other => InputError::unsuitable(self.name, other.to_string()).into(),
-        }
-    }
-}
-
-fn converted<T: Stored, S: EntryStream<T>>(
-    plan: &Plan<T>,
-    open: impl Fn() -> Result<S, ReadError>,
-    scratch: Option<&Path>,
-    into: &mut File,
-) -> Result<Written, ConvertError> {
-    let found = match scratch {
-        None => {
-            let found = survey(open()?, plan)?;
-            reserve(into, &found)?;
-            write(&found, open()?, plan, into)?;
-            found
-        }
-        Some(folder) => {
-            let scratch = tempfile::tempfile_in(folder).map_err(ConvertError::Write)?;
-            let mut sorted = sort(open()?, plan, scratch, MEMORY)?;
-            let found = survey(sorted.entries().map_err(ConvertError::Write)?, plan)?;
-            reserve(into, &found)?;
-            write(&found, sorted.entries().map_err(ConvertError::Write)?, plan, into)?;
-            found
-        }
-    };
-    let mut extents = vec![0; found.header.levels.len()];
-    found.header.levels.iter().for_each(|level| extents[level.mode] = level.range.end);
-    Ok(Written { extents, entries: found.entries, added: found.added })
 }
 
 /// Takes the room on the disk, so that a file that is too large is refused before it is written.
-fn reserve(into: &File, found: &Survey) -> Result<(), ConvertError> {
+pub(super) fn reserve(into: &File, found: &Survey) -> Result<(), ConvertError> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
@@ -309,10 +199,4 @@ fn reserve(into: &File, found: &Survey) -> Result<(), ConvertError> {
     }
     let _ = (into, found);
     Ok(())
-}
-
-/// The sum of two entries at the same place, as of packing: integers wrap.
-fn sum<T: Stored>(one: T, other: T) -> T {
-    let sum = binary(BinaryOperator::Add, one.to_scalar(), other.to_scalar());
-    sum.ok().and_then(T::from_scalar).unwrap_or(one)
 }

@@ -8,20 +8,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use maniple_files::matrix_market;
 use maniple_files::npz::Compression;
 use maniple_files::output::{self, Way};
-use maniple_files::tcs::MOST_LEVELS;
-use maniple_files::{Complex, Parallel, npy, write_parts};
+use maniple_files::tcs::{MOST_LEVELS, Survey, TextFile, TextPlan};
+use maniple_files::{Parallel, npy, write_parts};
 
 use super::archive::archive;
-use super::contents::{Stored, zero};
+use super::contents::zero;
 use super::early::Early;
 use super::error::{FileError, InputError};
 use super::kind::Kind;
 use super::named::TensorFile;
 use super::processors::processors;
 use super::tcs;
-use crate::element::{Element, ElementType, Scalar};
+use crate::element::{Element, Scalar};
 use crate::format::Format;
-use crate::storage::{DynamicTensor, SparseTensor};
+use crate::storage::DynamicTensor;
 use crate::with_element;
 
 /// So many positions of the last level are a part of the text that a thread makes at a time.
@@ -77,29 +77,26 @@ impl TensorFile {
         }
         drop(self.source()?);
         let read = |error| FileError::from(InputError::read(self.path(), error));
-        let text = tcs::Text { path: self.place(), name: self.path(), is_matrix: self.is_matrix_market(), extents };
+        let text = TextFile { path: self.place(), is_matrix: self.is_matrix_market(), extents };
         let (order, element) = (text.order().map_err(read)?, text.element().map_err(read)?);
         let format = to.checked_format(self.path(), order, format)?;
-        let Some(levels) = tcs::levels(&format) else { return Ok(None) };
+        let Some((kinds, order)) = tcs::levels(&format) else { return Ok(None) };
         let folder = output::folder(to.path());
         let scratch = sorts.then_some(&*folder);
         let mut error = None;
         let written = to.replace(|file| {
-            let written = match element {
-                ElementType::I64 => text.convert::<i64>(levels, to.width(), scratch, file),
-                ElementType::U64 => text.convert::<u64>(levels, to.width(), scratch, file),
-                ElementType::C64 => text.convert::<Complex<f64>>(levels, to.width(), scratch, file),
-                _ => text.convert::<f64>(levels, to.width(), scratch, file),
-            };
-            written.map_err(|found| {
-                error = Some(text.error(found, to.path()));
+            let plan = TextPlan { kinds, order, width: to.width(), element };
+            text.convert(plan, scratch, file, &tcs::reserve).map_err(|found| {
+                error = Some(tcs::text_error(&text, self.path(), found, to.path()));
                 io::ErrorKind::Other.into()
             })
         });
         match (written, error) {
             (_, Some(error)) => Err(error),
             (written, None) => {
-                let tcs::Written { extents, entries, added } = written?;
+                let Survey { header, entries, added } = written?;
+                let mut extents = vec![0; header.levels.len()];
+                header.levels.iter().for_each(|level| extents[level.mode] = level.range.end);
                 Ok(Some(Converted { format, extents, entries, added }))
             }
         }
@@ -196,22 +193,15 @@ impl TensorFile {
                     true => tensor.clone(),
                     false => converted(Format::coordinates(shape.len()))?,
                 };
-                with_element!(sorted.element(), T => {
-                    sorted.downcast_ref::<T>().map_or(Ok(()), |sorted| self.write_lines(sorted, &shape, into))
-                })
+                self.write_lines(&sorted, &shape, into)
             }
             None => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
     /// Writes the entries of a tensor as text, in the order in which they are stored.
-    fn write_lines<T: Stored>(
-        &self,
-        tensor: &SparseTensor<T>,
-        shape: &[u64],
-        into: &mut BufWriter<Early<'_>>,
-    ) -> io::Result<()> {
-        let (threads, total) = (processors(), tensor.values().len());
+    fn write_lines(&self, tensor: &DynamicTensor, shape: &[u64], into: &mut BufWriter<Early<'_>>) -> io::Result<()> {
+        let (threads, total) = (processors(), tensor.count());
         let part = |number: usize| number * PART..total.min((number + 1) * PART);
         let parts = total.div_ceil(PART);
         let mut columns = shape.len();
@@ -219,15 +209,16 @@ impl TensorFile {
             let extent = |mode: usize| shape.get(mode).copied().unwrap_or(1);
             let count = AtomicUsize::new(0);
             threads.run(parts, &|number| _ = count.fetch_add(tensor.count_within(part(number)), Ordering::Relaxed));
-            matrix_market::write_head::<T>(into, extent(0), extent(1), count.into_inner() as u64)?;
+            let count = count.into_inner() as u64;
+            with_element!(tensor.element(), T => matrix_market::write_head::<T>(into, extent(0), extent(1), count))?;
             columns = 2;
         }
         write_parts(into, parts, &threads, |number, lines| {
             // A vector is a matrix of one column.
             let mut at = vec![0; columns];
-            tensor.for_each_within(part(number), |coordinates, value| {
+            tensor.for_each_within(part(number), &mut |coordinates, value| {
                 at[..coordinates.len()].copy_from_slice(coordinates);
-                lines.add(&at, value);
+                lines.add_scalar(&at, value);
             });
         })
     }

@@ -5,21 +5,10 @@ use maniple_kernel::arithmetic;
 use crate::element::Scalar;
 use crate::loops::BinaryOperator;
 
-pub use maniple_kernel::arithmetic::{DivisionByZero, call, cast, is_zero, negate, reduce};
+pub use maniple_kernel::arithmetic::{DivisionByZero, call, cast, is_fill, is_nan, is_zero, negate, reduce};
 
 /// An element, or none if an integer was divided by zero.
 pub type Value = Result<Scalar, DivisionByZero>;
-
-/// Whether a number differs from itself.
-#[allow(clippy::eq_op)] // only a NaN does
-pub fn is_nan(number: Scalar) -> bool {
-    number != number
-}
-
-/// Whether an element is what its tensor is filled with, which may be NaN.
-pub fn is_fill(element: Scalar, fill: Scalar) -> bool {
-    element == fill || is_nan(element) && is_nan(fill)
-}
 
 /// `left operator right`. A comparison that holds is 1, and 0 if it does not; so are `and` and `or` of numbers that are
 /// other than zero or not.

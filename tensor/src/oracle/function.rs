@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use maniple_storage::identical;
+
 use super::map::{Points, volume};
 use crate::element::ElementType;
-use crate::identical::identical;
 use crate::notation::{IndexVariable, Reduction, Term, TermResult, Value, reduce};
 
 /// The most points at which a function is evaluated.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::{Piece, Placed};
 use crate::rectangle::Rectangle;
+use crate::storage::{escape, hue};
 
 /// The width and height of the largest tensor, in units of the picture.
 const SIZE: f64 = 90.0;
@@ -58,11 +59,6 @@ pub fn draw(placed: &Placed, title: &str) -> String {
     svg
 }
 
-/// Text as it has to be within SVG.
-pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
 /// A color for each piece.
 fn color(placed: &Placed, point: &[usize]) -> String {
     let number = placed
@@ -72,11 +68,6 @@ fn color(placed: &Placed, point: &[usize]) -> String {
         .zip(placed.colors())
         .fold(0, |number, (index, extent)| number * extent + index);
     hue(number)
-}
-
-/// One of many colors: those of neighbours in number are far apart.
-pub(crate) fn hue(number: usize) -> String {
-    format!("hsl({:.0} 65% 58%)", (number as f64 * 137.508) % 360.0)
 }
 
 /// How a tensor is drawn: an oblique box of three dimensions, of which the first ones may be missing.

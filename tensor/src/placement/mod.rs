@@ -36,7 +36,6 @@ mod placed;
 mod tests;
 
 pub use draw::draw;
-pub(crate) use draw::{escape, hue};
 pub use error::{ParseError, ParseErrorKind, PlacementError};
 pub use piece::Piece;
 pub use placed::Placed;

@@ -35,7 +35,9 @@ pub(super) struct Run<'r, T: Element> {
 impl<T: Element> Run<'_, T> {
     /// Calls of kernels, whatever the type of elements.
     fn calls(&self) -> Calls<'_> {
-        let operands = self.data.iter().map(|(name, data)| (&**name, data as &dyn Operand)).collect();
+        let mut operands = BTreeMap::new();
+        // They come in order; `collect` would sort them, by code of its own for each type of elements.
+        operands.extend(self.data.iter().map(|(name, data)| (&**name, data as &dyn Operand)));
         Calls { loops: self.loops, operands, kernels: self.kernels, team: self.team }
     }
 

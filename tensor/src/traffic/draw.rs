@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Cause, Message, Traffic};
-use crate::placement::{escape, hue};
+use crate::storage::{escape, hue};
 
 /// The side of a processor, and the space between two.
 const BOX: f64 = 30.0;

@@ -14,6 +14,7 @@ use std::io::{self, Write};
 
 pub use self::header::{Field, Header, Layout, Symmetry};
 pub use self::reader::{Entry, Reader};
+pub(crate) use self::whole::entries_of;
 pub use self::whole::{read_entries, write_entries, write_head};
 use crate::number::Number;
 

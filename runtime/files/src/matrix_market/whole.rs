@@ -18,6 +18,10 @@ use crate::parallel::Parallel;
 /// # Errors
 /// As of [`Reader`].
 pub fn read_entries<T: Number>(text: &[u8], parallel: &dyn Parallel) -> Result<(Header, Entries<T>), ReadError> {
+    T::matrix_entries(text, parallel)
+}
+
+pub(crate) fn entries_of<T: Number>(text: &[u8], parallel: &dyn Parallel) -> Result<(Header, Entries<T>), ReadError> {
     let mut rest = text;
     let header = *Reader::new(&mut rest)?.header();
     let mut entries = match usual(rest, &header, parallel) {

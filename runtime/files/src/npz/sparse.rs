@@ -269,6 +269,18 @@ impl Sparse {
         }
     }
 
+    /// For each dimension, the coordinates of all entries, and the place of the element of each, in the order in which
+    /// [`for_each`](Self::for_each) visits them.
+    #[must_use]
+    pub fn entries(&self) -> (Vec<Vec<i64>>, Vec<usize>) {
+        let (mut coordinates, mut places) = (vec![Vec::new(); self.shape.len()], Vec::new());
+        self.for_each(|at, place| {
+            coordinates.iter_mut().zip(at).for_each(|(all, &at)| all.push(at as i64));
+            places.push(place);
+        });
+        (coordinates, places)
+    }
+
     /// Visits the coordinates of all entries, each with the place of its element in [`values`](Self::values), in the
     /// order of the file. Zeros of blocks and of diagonals are no entries, nor is what a diagonal has outside of the
     /// matrix.

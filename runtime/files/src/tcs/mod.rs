@@ -37,6 +37,7 @@
 //! | `plan`, `ordered` | how entries become a file, and which cannot |
 //! | `convert` | entries to a file |
 //! | `tournament`, `sort` | sorting without much memory |
+//! | `text` | files of text to a file |
 //! | [`load`] | a file to blocks |
 //! | [`store`] | blocks to a file |
 
@@ -55,6 +56,7 @@ mod source;
 pub mod store;
 mod summed;
 mod tensor;
+mod text;
 mod tournament;
 mod window;
 
@@ -70,4 +72,5 @@ pub use sort::{Merge, Sorted, sort};
 pub use source::Source;
 pub use summed::Summed;
 pub use tensor::{Arrays, Tensor};
+pub use text::{TextFile, TextPlan};
 pub use tournament::Tournament;

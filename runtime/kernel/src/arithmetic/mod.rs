@@ -13,5 +13,5 @@ mod order;
 pub use custom::CustomError;
 pub use division::divide;
 pub use functions::Functions;
-pub use operate::{DivisionByZero, Value, binary, call, cast, is_zero, negate, reduce};
+pub use operate::{DivisionByZero, Value, binary, call, cast, is_fill, is_nan, is_zero, negate, reduce};
 pub use order::Ordered;

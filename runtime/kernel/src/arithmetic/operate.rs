@@ -246,6 +246,17 @@ fn on_numbers<T: Number>(operator: BinaryOperator, a: T, b: T) -> Result<Value, 
     })
 }
 
+/// Whether a number differs from itself.
+#[allow(clippy::eq_op)] // only a NaN does
+pub fn is_nan(number: Scalar) -> bool {
+    number != number
+}
+
+/// Whether an element is what its tensor is filled with, which may be NaN.
+pub fn is_fill(element: Scalar, fill: Scalar) -> bool {
+    element == fill || is_nan(element) && is_nan(fill)
+}
+
 /// Whether a number is zero, of either sign.
 pub fn is_zero(number: Scalar) -> bool {
     Special::Zero.of(number.element_type()) == Some(number)

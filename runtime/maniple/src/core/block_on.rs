@@ -1,6 +1,6 @@
 //! Running a future on a thread of the caller's own.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
@@ -50,12 +50,28 @@ pub(crate) fn block_on<T>(
     future: impl Future<Output = Result<T>>,
     limit: Option<(Duration, T)>,
 ) -> Result<T> {
+    let (limit, late) = limit.unzip();
+    let mut result = None;
+    {
+        let future = pin!(async { result = Some(future.await) });
+        poll_to_end(core, name, is_shared, future, limit)?;
+    }
+    result.unwrap_or_else(|| Ok(late.expect("a task has no end before its limit alone")))
+}
+
+/// Polls as [`block_on`] does, whatever the result of the future, which is not finished if the time is over.
+fn poll_to_end(
+    core: &RuntimeCore,
+    name: &str,
+    is_shared: bool,
+    mut future: Pin<&mut dyn Future<Output = ()>>,
+    limit: Option<Duration>,
+) -> Result<()> {
     core.check_whole()?;
     let end = |limit: Duration| core.now_ns().saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
-    let mut limit = limit.map(|(time, value)| (end(time), value));
+    let limit = limit.map(end);
     let profiler = core.profiler();
     let poller = Arc::new(Poller { signal: core.realm().signal(), is_woken: AtomicBool::new(false) });
-    let mut future = pin!(future);
     let broken = |fault: &Fault| Error::of_fault(fault, name, None);
     let breakdown = Waker::from(Arc::new(Unpark(Arc::clone(&poller))));
     let _watch = core.realm().watch_for_breakdown(&breakdown).map_err(|fault| broken(&fault))?;
@@ -73,7 +89,7 @@ pub(crate) fn block_on<T>(
             activity.end();
         }
         match poll {
-            Poll::Ready(value) => return value,
+            Poll::Ready(()) => return Ok(()),
             // What it waits for may never come.
             Poll::Pending if let Some(fault) = core.realm().breakdown() => return Err(broken(fault)),
             Poll::Pending => drop(waker),
@@ -92,7 +108,7 @@ pub(crate) fn block_on<T>(
                 core.realm().wait_for(&poller.signal);
                 true
             }
-            Some((end, _)) => {
+            Some(end) => {
                 let left = Duration::from_nanos(end.saturating_sub(core.now_ns()));
                 core.realm().wait_for_at_most(&poller.signal, left)
             }
@@ -101,8 +117,8 @@ pub(crate) fn block_on<T>(
             None => wait(),
             Some(profiler) => profiler.while_waiting(wait),
         });
-        if let Some((_, value)) = limit.take_if(|_| !is_given) {
-            return Ok(value);
+        if limit.is_some() && !is_given {
+            return Ok(());
         }
     }
 }

@@ -7,8 +7,9 @@ use crate::level::room;
 #[derive(Clone, Debug, PartialEq)]
 pub struct EntryList<T> {
     /// For each dimension, the coordinates of all entries.
-    pub(crate) coordinates: Vec<Vec<i64>>,
-    pub(crate) values: Vec<T>,
+    pub coordinates: Vec<Vec<i64>>,
+    /// The elements.
+    pub values: Vec<T>,
 }
 
 impl<T: Copy> EntryList<T> {
@@ -87,7 +88,11 @@ impl<T: Copy> EntryList<T> {
     }
 
     /// The entries of all lists, one after the other.
-    pub(crate) fn concatenated(rank: usize, lists: Vec<Self>) -> Result<Self, StorageError> {
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError::Memory`].
+    pub fn concatenated(rank: usize, lists: Vec<Self>) -> Result<Self, StorageError> {
         let mut all = Self::new(rank);
         let count = lists.iter().map(Self::len).sum();
         let memory = |_| StorageError::Memory(count as u128 * size_of::<i64>() as u128);

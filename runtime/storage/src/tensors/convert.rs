@@ -1,18 +1,34 @@
 //! Tensors in one format to another.
 
+use std::any::Any;
+
 use super::direct::directly;
 use super::entries::EntryList;
 use super::error::StorageError;
-use super::pack::{pack, pack_by};
+use super::pack::Packer;
 use super::rows::Rows;
 use super::sort::Duplicates;
 use super::tensor::SparseTensor;
 use super::transpose::transposed;
 use super::value::{distance, is_fill};
-use crate::element::Element;
+use crate::element::{Element, ElementType};
 use crate::format::Format;
 use crate::kernel::Team;
 use crate::parallel::threads;
+use crate::with_element;
+
+/// Converts a tensor whose elements have this type to one whose elements have it too.
+fn convert_any(
+    element: ElementType,
+    tensor: &dyn Any,
+    format: &Format,
+    team: &dyn Team,
+) -> Result<Box<dyn Any>, StorageError> {
+    with_element!(element, T => {
+        let tensor = tensor.downcast_ref::<SparseTensor<T>>().expect("a tensor has elements of its type");
+        Ok(Box::new(tensor.converted(format, team)?))
+    })
+}
 
 impl<T: Element> SparseTensor<T> {
     /// The same tensor in another format. Coordinates that are there several times are added up.
@@ -38,11 +54,17 @@ impl<T: Element> SparseTensor<T> {
         if format == self.format() {
             return Ok(self.clone());
         }
+        // By way of what is compiled here, and not in each crate that converts.
+        let converted = convert_any(T::TYPE, self, format, team)?;
+        Ok(*converted.downcast().expect("a tensor is converted to one of the same type"))
+    }
+
+    fn converted(&self, format: &Format, team: &dyn Team) -> Result<Self, StorageError> {
         if let Some(converted) = transposed(self, format, team).or_else(|| directly(self, format, team)) {
             return converted;
         }
         let entries = Rows::of(self).map_or_else(|| self.entries_by(team), |rows| rows.entries(team))?;
-        Ok(pack_by(team, format, self.dimensions(), self.fill(), entries, Duplicates::Sum)?.tensor)
+        Ok(Packer::new(team, format, self.dimensions()).pack(self.fill(), entries, Duplicates::Sum)?.0)
     }
 
     /// The same tensor without entries that differ from the fill value by `tolerance` or less.
@@ -58,6 +80,7 @@ impl<T: Element> SparseTensor<T> {
                 entries.push(coordinates, value);
             }
         });
-        Ok(pack(self.format(), self.dimensions(), self.fill(), entries, Duplicates::Sum)?.tensor)
+        let team = threads(entries.len());
+        Ok(Packer::new(&team, self.format(), self.dimensions()).pack(self.fill(), entries, Duplicates::Sum)?.0)
     }
 }

@@ -3,7 +3,7 @@
 use crate::element::Scalar;
 
 /// Whether both have the same type and bits: a NaN is itself, and a negative zero is no zero.
-pub(crate) fn identical(one: Scalar, other: Scalar) -> bool {
+pub fn identical(one: Scalar, other: Scalar) -> bool {
     match (one, other) {
         (Scalar::F32(one), Scalar::F32(other)) => one.to_bits() == other.to_bits(),
         (Scalar::F64(one), Scalar::F64(other)) => one.to_bits() == other.to_bits(),

@@ -7,7 +7,7 @@ use super::{Format, Level, LevelExpression};
 
 /// How the levels that loops see follow from those that are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Stored {
+pub enum Stored {
     /// They are the same.
     Plain,
     /// The first level stores diagonals, and the second one a dimension along them: the coordinate of the other
@@ -18,7 +18,7 @@ pub(crate) enum Stored {
 impl Format {
     /// The format as loops over dimensions see it, whose levels store dimensions: itself, if it is plain. None if there
     /// are no loops that visit coordinates in their order.
-    pub(crate) fn by_dimensions(&self) -> Option<(Self, Stored)> {
+    pub fn by_dimensions(&self) -> Option<(Self, Stored)> {
         if self.is_plain() {
             return Some((self.clone(), Stored::Plain));
         }

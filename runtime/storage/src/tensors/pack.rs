@@ -13,63 +13,20 @@ use crate::element::Element;
 use crate::format::{Format, Level, LevelExpression};
 use crate::kernel::Team;
 use crate::level::{Entries, LevelData, filled};
-use crate::parallel::{chunks, each, threads};
-
-/// A tensor that was packed from entries.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Packed<T> {
-    /// The tensor.
-    pub tensor: SparseTensor<T>,
-    /// How many entries had the coordinates of one before.
-    pub duplicates: usize,
-}
-
-/// Stores `entries`, in any order, as a tensor of extents `dimensions` in a format. What is not among them has the
-/// value `fill`. Entries with this value are stored too, as far as the last level can tell what is stored from what is
-/// not.
-///
-/// Takes time for sorting by counting, unless entries have the order of the format, and for what the levels store; many
-/// entries are packed by all processors, as by [`pack_by`].
-///
-/// # Errors
-///
-/// [`StorageError`]; nothing is stored in part.
-pub fn pack<T: Element>(
-    format: &Format,
-    dimensions: &[i64],
-    fill: T,
-    entries: EntryList<T>,
-    duplicates: Duplicates,
-) -> Result<Packed<T>, StorageError> {
-    pack_by(&threads(entries.len()), format, dimensions, fill, entries, duplicates)
-}
-
-/// [`pack`] by the threads of `team`. The tensor is the same for any team: sums of duplicates are in the order of
-/// entries.
-///
-/// # Errors
-///
-/// As of [`pack`].
-pub fn pack_by<T: Element>(
-    team: &dyn Team,
-    format: &Format,
-    dimensions: &[i64],
-    fill: T,
-    entries: EntryList<T>,
-    duplicates: Duplicates,
-) -> Result<Packed<T>, StorageError> {
-    Packer { team, format, dimensions, rows: None, least: &[] }.pack(fill, entries, duplicates)
-}
+use crate::parallel::{chunks, each};
 
 /// The tensor, or the block of one, to which entries are packed.
-pub(crate) struct Packer<'a> {
-    pub(crate) team: &'a dyn Team,
-    pub(crate) format: &'a Format,
-    pub(crate) dimensions: &'a [i64],
+pub struct Packer<'a> {
+    /// The threads that pack. The tensor is the same for any.
+    pub team: &'a dyn Team,
+    /// The format.
+    pub format: &'a Format,
+    /// The extents of the tensor.
+    pub dimensions: &'a [i64],
     /// The coordinates of the outermost level of a block, which has positions for these alone.
-    pub(crate) rows: Option<Range<i64>>,
+    pub rows: Option<Range<i64>>,
     /// How many positions each position above a level has at least, if the level has as many for each.
-    pub(crate) least: &'a [usize],
+    pub least: &'a [usize],
 }
 
 /// The sum of two elements that are carried.
@@ -78,26 +35,26 @@ fn sum_carried<T: Element>(one: T::Carrier, other: T::Carrier) -> T::Carrier {
     bytemuck::cast(sum(element(one), element(other)))
 }
 
-impl Packer<'_> {
-    /// Packs entries.
-    ///
-    /// # Errors
-    ///
-    /// As of [`pack`].
-    pub(crate) fn pack<T: Element>(
+impl<'a> Packer<'a> {
+    /// Of a whole tensor.
+    pub fn new(team: &'a dyn Team, format: &'a Format, dimensions: &'a [i64]) -> Self {
+        Self { team, format, dimensions, rows: None, least: &[] }
+    }
+
+    /// Packs entries, and counts those that had the coordinates of one before.
+    pub(super) fn pack<T: Element>(
         &self,
         fill: T,
         entries: EntryList<T>,
         duplicates: Duplicates,
-    ) -> Result<Packed<T>, StorageError> {
+    ) -> Result<(SparseTensor<T>, usize), StorageError> {
         let (format, dimensions) = (self.format, self.dimensions);
         check_extents(format, dimensions, T::TYPE)?;
         let EntryList { coordinates, values } = entries;
         let entries = EntryList { coordinates, values: T::into_carriers(values) };
         let combination = Combination { duplicates, sum: sum_carried::<T> };
         let (levels, values, duplicates) = self.carriers(bytemuck::cast(fill), entries, combination)?;
-        let tensor = SparseTensor::of(format, dimensions, fill, levels, T::from_carriers(values));
-        Ok(Packed { tensor, duplicates })
+        Ok((SparseTensor::of(format, dimensions, fill, levels, T::from_carriers(values)), duplicates))
     }
 
     /// The data of the levels, the elements, and the number of entries that had the coordinates of one before.
@@ -293,9 +250,11 @@ fn combine<T: Element>(
 
 #[cfg(test)]
 mod tests {
+    use maniple_kernel::arithmetic::cast;
+
     use super::*;
     use crate::element::{Complex, ElementType, Scalar};
-    use crate::notation::cast;
+    use crate::kernel::Serial;
     use crate::with_element;
 
     /// Numbers of a type, among them those with special sums.
@@ -328,10 +287,12 @@ mod tests {
         let (count, mut entries) = (numbers.len() as i64, EntryList::new(2));
         (0..count).rev().for_each(|at| entries.push(&[at, at], numbers[at as usize]));
         entries.push(&[0, 0], numbers[1]);
-        let packed = pack(&format, &[count, count], T::zeroed(), entries, Duplicates::Sum).expect("it is packed");
-        assert_eq!(packed.duplicates, 1);
+        let (dimensions, sums) = ([count, count], Duplicates::Sum);
+        let packed = Packer::new(&Serial, &format, &dimensions).pack(T::zeroed(), entries, sums);
+        let (packed, duplicates) = packed.expect("it is packed");
+        assert_eq!(duplicates, 1);
         let expected = [sum(numbers[0], numbers[1])].into_iter().chain(numbers[1..].iter().copied());
-        assert!(packed.tensor.values().iter().zip(expected).all(|(found, expected)| is_same(*found, expected)));
+        assert!(packed.values().iter().zip(expected).all(|(found, expected)| is_same(*found, expected)));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Work divided among the threads of a team in safe code: each part is moved to the thread that does it.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use maniple_kernel::execution::{Scoped, Team};
 use parking_lot::Mutex;
@@ -9,60 +10,53 @@ use parking_lot::Mutex;
 const ENOUGH: usize = 1 << 16;
 
 /// A team of as many threads as there are processors, or one if there are few entries.
-pub(crate) fn threads(entries: usize) -> Scoped {
+pub fn threads(entries: usize) -> Scoped {
     let all = || std::thread::available_parallelism().map_or(1, usize::from);
     Scoped { threads: if entries < ENOUGH { 1 } else { all() } }
 }
 
 /// Does `body` with each part, and gives the results in the order of parts. Whichever thread is free takes the next
 /// part; each thread has a scratch value of its own.
-pub(crate) fn each<S: Default, P: Send, R: Send>(
+pub fn each<S: Default, P: Send, R: Send>(
     team: &dyn Team,
     parts: Vec<P>,
     body: impl Fn(&mut S, P) -> R + Sync,
 ) -> Vec<R> {
-    each_of(team, parts, &body)
+    let places = |part| Mutex::new((Some(part), None));
+    let places: Vec<Mutex<(Option<P>, Option<R>)>> = parts.into_iter().map(places).collect();
+    share(team, places.len(), &|next| {
+        let mut scratch = S::default();
+        while let Some(place) = next().and_then(|number| places.get(number)) {
+            let part = place.lock().0.take().expect("each part is taken once");
+            // No lock that another thread waits for is held meanwhile.
+            let result = body(&mut scratch, part);
+            place.lock().1 = Some(result);
+        }
+    });
+    let done = |place: Mutex<(Option<P>, Option<R>)>| place.into_inner().1.expect("a team returns when all is done");
+    places.into_iter().map(done).collect()
 }
 
-/// [`each`] for all bodies with the same types.
-fn each_of<S: Default, P: Send, R: Send>(
-    team: &dyn Team,
-    parts: Vec<P>,
-    body: &(dyn Fn(&mut S, P) -> R + Sync),
-) -> Vec<R> {
-    let workers = team.size().min(parts.len());
-    if workers <= 1 {
-        let mut scratch = S::default();
-        return parts.into_iter().map(|part| body(&mut scratch, part)).collect();
+/// Does `work` in the threads of a team, which take the numbers below `count` from what they are given, each once.
+fn share(team: &dyn Team, count: usize, work: &(dyn Fn(&mut dyn FnMut() -> Option<usize>) + Sync)) {
+    let taken = AtomicUsize::new(0);
+    let next = || Some(taken.fetch_add(1, Ordering::Relaxed)).filter(|&number| number < count);
+    let workers = team.size().min(count);
+    if workers > 1 {
+        team.run(workers, &|_| work(&mut { next }));
     }
-    let results = Mutex::new(Vec::new());
-    results.lock().resize_with(parts.len(), || None);
-    let next = Mutex::new(parts.into_iter().enumerate());
-    let work = |_| {
-        let mut scratch = S::default();
-        loop {
-            // No thread holds the lock while it works.
-            let taken = next.lock().next();
-            let Some((number, part)) = taken else { return };
-            let result = body(&mut scratch, part);
-            results.lock()[number] = Some(result);
-        }
-    };
-    team.run(workers, &work);
     // If the team has run nothing.
-    work(0);
-    let done = |result: Option<R>| result.expect("a team returns when all is done");
-    results.into_inner().into_iter().map(done).collect()
+    work(&mut { next });
 }
 
 /// `0..count` in at most `parts` ranges of about the same length.
-pub(crate) fn ranges(count: usize, parts: usize) -> Vec<Range<usize>> {
+pub fn ranges(count: usize, parts: usize) -> Vec<Range<usize>> {
     let length = count.div_ceil(parts.max(1)).max(1);
     (0..count).step_by(length).map(|first| first..(first + length).min(count)).collect()
 }
 
 /// `0..count` in as many ranges as a team shares well, even if some of its threads have other work.
-pub(crate) fn chunks(count: usize, team: &dyn Team) -> Vec<Range<usize>> {
+pub fn chunks(count: usize, team: &dyn Team) -> Vec<Range<usize>> {
     ranges(count, if team.size() > 1 { 4 * team.size() } else { 1 })
 }
 
@@ -71,7 +65,7 @@ pub(crate) fn chunks(count: usize, team: &dyn Team) -> Vec<Range<usize>> {
 /// # Panics
 ///
 /// If the slice is shorter.
-pub(crate) fn split<T>(mut slice: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
+pub fn split<T>(mut slice: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
     let next = |length| slice.split_off_mut(..length).expect("the slice has all lengths");
     lengths.into_iter().map(next).collect()
 }

@@ -17,9 +17,8 @@ mod expression;
 mod names;
 mod text;
 
-pub(crate) use dimensions::Stored;
-pub use expression::LevelExpression;
-pub(crate) use expression::Recovery;
+pub use dimensions::Stored;
+pub use expression::{LevelExpression, Recovery};
 pub use text::ParseError;
 
 pub use crate::level::{Level, Properties};
@@ -32,7 +31,7 @@ const MOST_DIMENSIONS: usize = 8;
 /// How a tensor is stored.
 ///
 /// ```
-/// use maniple_tensor::format::Format;
+/// use maniple_storage::format::Format;
 ///
 /// let columns: Format = "{D,D}(1,0)".parse()?;
 /// assert_eq!(columns.strides(&[3, 4])?, [1, 3]);
@@ -143,7 +142,11 @@ fn count(number: usize, thing: &str) -> String {
 
 impl Format {
     /// Refuses tensors of another number of dimensions.
-    pub(crate) fn check_rank(&self, dimensions: usize) -> Result<(), FormatError> {
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::Rank`].
+    pub fn check_rank(&self, dimensions: usize) -> Result<(), FormatError> {
         match self.rank == dimensions {
             true => Ok(()),
             false => Err(FormatError::Rank { levels: self.rank, dimensions }),
@@ -170,7 +173,7 @@ impl Format {
     }
 
     /// One level, with the coordinates in the order in which they come.
-    pub(crate) fn of_workspace(level: Level) -> Self {
+    pub fn of_workspace(level: Level) -> Self {
         let mut format = Self::plain(vec![level], vec![0]);
         format.properties[0].ordered = level != Level::Compressed;
         format
@@ -243,7 +246,7 @@ impl Format {
     }
 
     /// The line on which the coordinates of a level may lie, of a kind that has them along a diagonal.
-    pub(crate) fn line(&self, level: usize, dimensions: &[i64]) -> Option<Line> {
+    pub fn line(&self, level: usize, dimensions: &[i64]) -> Option<Line> {
         let (above, sign, offset, other) = self.diagonal(level)?;
         Some(Line { level: above, sign, offset, bounds: 0..dimensions[other] })
     }
@@ -297,14 +300,14 @@ impl Format {
     }
 
     /// How coordinates follow from those of levels.
-    pub(crate) fn recovery(&self) -> Vec<Recovery> {
+    pub fn recovery(&self) -> Vec<Recovery> {
         expression::inverse(self.rank, &self.expressions).expect("formats are checked when they are made")
     }
 
     /// The format of the tensor that has a dimension for each level, and its extents, where levels store dimensions,
     /// blocks of them and places in blocks: its levels store what those of this one do. None for plain formats, and
     /// those that store diagonals or counts.
-    pub(crate) fn reshaped(&self, dimensions: &[i64]) -> Option<(Self, Vec<i64>)> {
+    pub fn reshaped(&self, dimensions: &[i64]) -> Option<(Self, Vec<i64>)> {
         let is_kept = |expression: &LevelExpression| {
             matches!(expression, LevelExpression::Mode(_) | LevelExpression::Block(..) | LevelExpression::Within(..))
         };

@@ -19,9 +19,8 @@ mod error;
 mod kind;
 mod width;
 
-pub use array::Array;
-pub(crate) use array::{filled, room, with_numbers};
-pub(crate) use compressed::positions;
+pub use array::{Array, filled, room, with_numbers};
+pub use compressed::positions;
 pub use error::LevelError;
 pub use kind::{
     Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Line, Locate, Per, Place, Properties, Stored,

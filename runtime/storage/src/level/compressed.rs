@@ -184,7 +184,11 @@ fn insert(entries: Entries<'_>, unique: bool, starts: &mut [usize], crd: &mut Ar
 }
 
 /// The array `pos` of segments that begin at `starts`, which has the end of the last one too.
-pub(crate) fn positions(level: &LevelData, starts: &[usize]) -> Result<Array, LevelError> {
+///
+/// # Errors
+///
+/// [`LevelError`] if there are too many positions, or there is no memory.
+pub fn positions(level: &LevelData, starts: &[usize]) -> Result<Array, LevelError> {
     let width = level.position_width(starts.last().copied().unwrap_or(0))?;
     if !level.properties.ranges {
         let mut pos = Array::filled(width, 0, level.parents + 1)?;

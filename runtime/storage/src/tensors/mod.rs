@@ -2,7 +2,7 @@
 //! value for all that is not stored.
 //!
 //! ```
-//! use maniple_tensor::storage::{Duplicates, EntryList, pack};
+//! use maniple_storage::tensors::{Duplicates, EntryList, pack};
 //!
 //! let mut entries = EntryList::new(2);
 //! for (row, column, value) in [(2, 0, 5.0), (0, 3, 1.0), (0, 1, 2.0), (0, 3, 1.5)] {
@@ -26,7 +26,7 @@
 //! | `segments` | what kernels wrote below each parent, to levels |
 //! | `rows`, `transpose`, `direct` | compressed rows to compressed columns, blocks, diagonals, slots |
 //! | `convert` | formats to formats |
-//! | `draw` | pictures: [`draw()`] |
+//! | `draw` | pictures: [`DynamicTensor::draw`] |
 //! | `dynamic`, `dynamic_entries` | tensors and entries whose element type is known at run time: [`DynamicTensor`] |
 
 mod convert;
@@ -47,15 +47,13 @@ mod tensor;
 mod transpose;
 mod value;
 
-pub use draw::{Parts, draw};
+pub use draw::{Parts, escape, hue};
 pub use dynamic::DynamicTensor;
-pub use dynamic_entries::DynamicEntries;
+pub use dynamic_entries::{DynamicEntries, Packed, pack, pack_by};
 pub use entries::EntryList;
 pub use error::StorageError;
-pub use pack::{Packed, pack, pack_by};
+pub use pack::Packer;
+pub use segments::{Coordinates, Number, Segments};
 pub use sort::Duplicates;
 pub use statistics::{DiagonalStatistics, LevelStatistics, ModeStatistics, Statistics};
 pub use tensor::SparseTensor;
-
-pub(crate) use pack::Packer;
-pub(crate) use segments::{Coordinates, Number, Segments};

@@ -2,10 +2,11 @@
 
 use std::fmt::{self, Write};
 
-use super::tensor::SparseTensor;
+use maniple_kernel::arithmetic::cast;
+
+use super::dynamic::DynamicTensor;
 use crate::element::{Element, ElementType, Scalar};
-use crate::notation::cast;
-use crate::placement::{escape, hue};
+use crate::with_element;
 
 /// The width and height of a pattern, in units of the picture, if it is a square.
 const SIZE: f64 = 300.0;
@@ -36,12 +37,18 @@ impl Parts {
     }
 }
 
-/// Draws, as SVG, where the entries of a tensor are: darker where there are more, in colors by the parts that have
-/// them, if there are parts. The first dimension runs downwards, the second one from left to right; of tensors with
-/// more dimensions all entries are drawn at their first two coordinates. Beside it, if there are few entries, is the
-/// tree of levels: below each position of a level, its positions in the next one with their coordinates, and at the
-/// bottom the elements.
-pub fn draw<T: Element>(tensor: &SparseTensor<T>, title: &str, parts: Option<&Parts>) -> String {
+impl DynamicTensor {
+    /// Draws, as SVG, where the entries are: darker where there are more, in colors by the parts that have them, if
+    /// there are parts. The first dimension runs downwards, the second one from left to right; of tensors with more
+    /// dimensions all entries are drawn at their first two coordinates. Beside it, if there are few entries, is the
+    /// tree of levels: below each position of a level, its positions in the next one with their coordinates, and at the
+    /// bottom the elements.
+    pub fn draw(&self, title: &str, parts: Option<&Parts>) -> String {
+        draw(self, title, parts)
+    }
+}
+
+fn draw(tensor: &DynamicTensor, title: &str, parts: Option<&Parts>) -> String {
     let extent = |mode: usize| tensor.dimensions().get(mode).copied().unwrap_or(1);
     let (rows, columns) = match tensor.dimensions().len() {
         // A vector lies.
@@ -53,7 +60,7 @@ pub fn draw<T: Element>(tensor: &SparseTensor<T>, title: &str, parts: Option<&Pa
     let [height, width] = [rows, columns].map(|extent| (SIZE * extent as f64 / longest).max(12.0));
     let mut counts = vec![Vec::<(usize, u32)>::new(); (cells[0] * cells[1]) as usize];
     let mut entries = 0_usize;
-    tensor.for_each(|at, _| {
+    tensor.for_each(&mut |at, _| {
         entries += 1;
         let [row, column] = match *at {
             [] => [0, 0],
@@ -70,7 +77,7 @@ pub fn draw<T: Element>(tensor: &SparseTensor<T>, title: &str, parts: Option<&Pa
             None => counted.push((part, 1)),
         }
     });
-    let tree = (entries <= LEAVES && tensor.values().len() <= LEAVES).then(|| Tree::new(tensor));
+    let tree = (entries <= LEAVES && tensor.count() <= LEAVES).then(|| Tree::new(tensor));
     let (across, down) = tree.as_ref().map_or((0.0, 0.0), |tree| (tree.width + GAP, tree.height));
     let (total_width, total_height) = ((width + across + 2.0 * GAP).max(260.0), height.max(down) + TOP + GAP);
     let extents: Vec<String> = tensor.dimensions().iter().map(i64::to_string).collect();
@@ -110,6 +117,16 @@ pub fn draw<T: Element>(tensor: &SparseTensor<T>, title: &str, parts: Option<&Pa
     svg
 }
 
+/// Text as it has to be within SVG.
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// One of many colors: those of neighbours in number are far apart.
+pub fn hue(number: usize) -> String {
+    format!("hsl({:.0} 65% 58%)", (number as f64 * 137.508) % 360.0)
+}
+
 /// The levels of a tensor as a tree.
 struct Tree {
     svg: String,
@@ -118,7 +135,10 @@ struct Tree {
 }
 
 impl Tree {
-    fn new<T: Element>(tensor: &SparseTensor<T>) -> Self {
+    fn new(tensor: &DynamicTensor) -> Self {
+        let elements: Vec<Scalar> = with_element!(tensor.element(), T => {
+            tensor.values::<T>().unwrap_or_default().iter().map(|value| value.to_scalar()).collect()
+        });
         let mut tree =
             Self { svg: String::new(), width: 0.0, height: (tensor.levels().len() + 1) as f64 * LEVEL + 24.0 };
         let label = LEAF * 1.4;
@@ -127,16 +147,17 @@ impl Tree {
             tree.text(0.0, (level + 1) as f64 * LEVEL + 14.0, &what, "start");
         }
         let mut next = label + LEAF;
-        let root = tree.below(tensor, 0, 0, &mut Vec::new(), &mut next);
+        let root = tree.below(tensor, &elements, 0, 0, &mut Vec::new(), &mut next);
         tree.node(root.unwrap_or(next), 0.0, "");
         tree.width = next.max(160.0);
         tree
     }
 
     /// Draws what is below a position, and gives where it is in the middle of it; none if there is nothing.
-    fn below<T: Element>(
+    fn below(
         &mut self,
-        tensor: &SparseTensor<T>,
+        tensor: &DynamicTensor,
+        elements: &[Scalar],
         level: usize,
         parent: usize,
         at: &mut Vec<i64>,
@@ -146,7 +167,7 @@ impl Tree {
             let place = *next;
             *next += LEAF;
             let top = (level + 1) as f64 * LEVEL;
-            self.text(place, top, &format!("{}", Shown(tensor.values()[parent].to_scalar())), "middle");
+            self.text(place, top, &format!("{}", Shown(elements[parent])), "middle");
             return Some(place);
         };
         let along = data.line.as_ref().map_or(0, |line| at[line.level]);
@@ -157,7 +178,7 @@ impl Tree {
         let top = (level + 1) as f64 * LEVEL;
         for (coordinate, position) in children {
             at.push(coordinate);
-            let place = self.below(tensor, level + 1, position, at, next);
+            let place = self.below(tensor, elements, level + 1, position, at, next);
             at.pop();
             // A position without anything below it has a place too.
             let place = place.unwrap_or_else(|| {

@@ -1,15 +1,20 @@
 //! Entries whose element type is known at run time only.
 
 use std::any::Any;
+use std::sync::Arc;
+
+use maniple_kernel::arithmetic::{cast, is_zero};
 
 use super::dynamic::DynamicTensor;
 use super::entries::EntryList;
 use super::error::StorageError;
-use super::pack::pack;
+use super::pack::Packer;
 use super::sort::Duplicates;
+use super::tensor::SparseTensor;
 use crate::element::{Element, ElementType, Scalar};
 use crate::format::Format;
-use crate::notation::{cast, is_zero};
+use crate::kernel::Team;
+use crate::parallel::threads;
 use crate::with_element;
 
 /// An [`EntryList`] whose element type is known at run time only.
@@ -111,16 +116,81 @@ impl DynamicEntries {
         fill: Scalar,
         duplicates: Duplicates,
     ) -> Result<(DynamicTensor, usize), StorageError> {
+        let team = threads(self.count);
+        self.pack_by(&Packer::new(&team, format, dimensions), fill, duplicates)
+    }
+
+    /// The same to the tensor, or the block of one, of `packer`.
+    ///
+    /// # Errors
+    ///
+    /// As of [`pack`](Self::pack).
+    pub fn pack_by(
+        self,
+        packer: &Packer<'_>,
+        fill: Scalar,
+        duplicates: Duplicates,
+    ) -> Result<(DynamicTensor, usize), StorageError> {
         with_element!(self.element, T => {
             let fill = T::from_scalar(cast(fill, T::TYPE)).expect("a scalar is cast to the type that is asked for");
-            let packed = pack(format, dimensions, fill, self.typed::<T>(), duplicates)?;
-            Ok((packed.tensor.into(), packed.duplicates))
+            let (tensor, count) = packer.pack(fill, self.typed::<T>(), duplicates)?;
+            Ok((tensor.into(), count))
         })
     }
 
     fn typed<T: Element>(self) -> EntryList<T> {
         self.downcast().expect(HAVE_TYPE)
     }
+}
+
+/// A tensor that was packed from entries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Packed<T> {
+    /// The tensor.
+    pub tensor: SparseTensor<T>,
+    /// How many entries had the coordinates of one before.
+    pub duplicates: usize,
+}
+
+/// Stores `entries`, in any order, as a tensor of extents `dimensions` in a format. What is not among them has the
+/// value `fill`. Entries with this value are stored too, as far as the last level can tell what is stored from what is
+/// not.
+///
+/// Takes time for sorting by counting, unless entries have the order of the format, and for what the levels store; many
+/// entries are packed by all processors, as by [`pack_by`].
+///
+/// # Errors
+///
+/// [`StorageError`]; nothing is stored in part.
+pub fn pack<T: Element>(
+    format: &Format,
+    dimensions: &[i64],
+    fill: T,
+    entries: EntryList<T>,
+    duplicates: Duplicates,
+) -> Result<Packed<T>, StorageError> {
+    pack_by(&threads(entries.len()), format, dimensions, fill, entries, duplicates)
+}
+
+/// [`pack`] by the threads of `team`. The tensor is the same for any team: sums of duplicates are in the order of
+/// entries.
+///
+/// # Errors
+///
+/// As of [`pack`].
+pub fn pack_by<T: Element>(
+    team: &dyn Team,
+    format: &Format,
+    dimensions: &[i64],
+    fill: T,
+    entries: EntryList<T>,
+    duplicates: Duplicates,
+) -> Result<Packed<T>, StorageError> {
+    // By way of what is compiled here, and not in each crate that packs.
+    let entries = DynamicEntries::from(entries);
+    let (tensor, duplicates) = entries.pack_by(&Packer::new(team, format, dimensions), fill.to_scalar(), duplicates)?;
+    let tensor = Arc::into_inner(tensor.into_shared()).expect("a packed tensor is not shared yet");
+    Ok(Packed { tensor, duplicates })
 }
 
 /// Entries with the elements of a type that `change` makes of others: not compiled for each pair of types.
@@ -139,7 +209,12 @@ fn with_elements(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distributed::as_element;
+
+    /// The number of a type that is the same as one of another.
+    fn as_element(value: Scalar, element: ElementType) -> Option<Scalar> {
+        let found = cast(value, element);
+        (cast(found, value.element_type()) == value).then_some(found)
+    }
 
     fn entries<T: Element>(values: &[T]) -> DynamicEntries {
         let numbers: Vec<i64> = (0..values.len() as i64).collect();
@@ -169,7 +244,7 @@ mod tests {
         let integers = [1_i64 << 53, (1 << 53) + 1, i64::MAX];
         assert_eq!(cast(entries(&integers), ElementType::F64), Err(Scalar::I64(integers[1])));
         assert_eq!(cast(entries(&integers[..1]), ElementType::F64), Ok(ElementType::F64));
-        let floats = [0.1, f64::INFINITY, 1e300];
+        let floats = [0.5, f64::INFINITY, 1e300];
         assert_eq!(cast(entries(&floats), ElementType::F32), Err(Scalar::F64(floats[2])));
         assert_eq!(cast(entries(&floats[..2]), ElementType::F32), Ok(ElementType::F32));
         assert_eq!(cast(entries(&floats), ElementType::I32), Err(Scalar::F64(floats[0])));

@@ -2,9 +2,9 @@
 
 use std::any::Any;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::draw::{Parts, draw};
 use super::error::StorageError;
 use super::statistics::Statistics;
 use super::tensor::SparseTensor;
@@ -17,8 +17,8 @@ use crate::with_element;
 /// once. Copies share the tensor.
 ///
 /// ```
-/// use maniple_tensor::element::{ElementType, Scalar};
-/// use maniple_tensor::storage::{DynamicTensor, SparseTensor};
+/// use maniple_kernel::element::{ElementType, Scalar};
+/// use maniple_storage::tensors::{DynamicTensor, SparseTensor};
 ///
 /// let vector = DynamicTensor::from(SparseTensor::from_elements(&[3], 0, vec![5_i64, 0, 7])?);
 /// assert_eq!((vector.element(), vector.fill()), (ElementType::I64, Scalar::I64(0)));
@@ -68,8 +68,17 @@ impl DynamicTensor {
     }
 
     /// [`downcast`](Self::downcast), where the elements are known to be of type `T`.
-    pub(crate) fn shared<T: Element>(&self) -> Arc<SparseTensor<T>> {
+    ///
+    /// # Panics
+    ///
+    /// If they are not.
+    pub fn shared<T: Element>(&self) -> Arc<SparseTensor<T>> {
         self.downcast().expect(HAS_TYPE)
+    }
+
+    /// The tensor alone, where the elements are known to be of type `T`.
+    pub(super) fn into_shared<T: Element>(self) -> Arc<SparseTensor<T>> {
+        self.tensor.downcast().expect(HAS_TYPE)
     }
 
     /// The type of the elements.
@@ -132,6 +141,16 @@ impl DynamicTensor {
         with_tensor!(self, tensor => tensor.for_each(|coordinates, value| visit(coordinates, value.to_scalar())));
     }
 
+    /// Visits the entries at a range of positions of the last level, as [`SparseTensor::for_each_within`] does.
+    pub fn for_each_within(&self, positions: Range<usize>, visit: &mut dyn FnMut(&[i64], Scalar)) {
+        with_tensor!(self, tensor => tensor.for_each_within(positions, |at, value| visit(at, value.to_scalar())));
+    }
+
+    /// How many entries [`for_each_within`](Self::for_each_within) visits.
+    pub fn count_within(&self, positions: Range<usize>) -> usize {
+        with_tensor!(self, tensor => tensor.count_within(positions))
+    }
+
     /// The same tensor in another format, as by [`SparseTensor::convert`].
     ///
     /// # Errors
@@ -156,19 +175,14 @@ impl DynamicTensor {
         self.for_each(&mut |at, value| (at, value.bits()).hash(&mut hasher));
         hasher.finish()
     }
-
-    /// Draws, as SVG, where the entries are, as [`draw`](draw()) does.
-    pub fn draw(&self, title: &str, parts: Option<&Parts>) -> String {
-        with_tensor!(self, tensor => draw(tensor, title, parts))
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::notation::cast;
-    use crate::oracle::SparseMap;
-    use crate::storage::{Duplicates, DynamicEntries, EntryList};
+    use maniple_kernel::arithmetic::cast;
+
+    use crate::tensors::{Duplicates, DynamicEntries, EntryList};
 
     /// The matrix `[[0, 1, 0], [1, 0, 1]]` in `csr`.
     fn matrix(element: ElementType) -> DynamicTensor {
@@ -188,9 +202,8 @@ mod tests {
                 let typed = dynamic.downcast_ref::<T>().unwrap();
                 assert_eq!((typed.format(), typed.dimensions()), (dynamic.format(), dynamic.dimensions()));
                 assert_eq!((typed.levels(), typed.bytes()), (dynamic.levels(), dynamic.bytes()));
-                assert_eq!(SparseMap::of_tensor(typed), SparseMap::of_dynamic(&dynamic));
+                assert_eq!(Some(typed.entries()), dynamic.entries().downcast());
                 assert_eq!(typed.statistics(), dynamic.statistics());
-                assert_eq!(draw(typed, "A", None), dynamic.draw("A", None));
                 let converted = dynamic.convert(&dense).unwrap();
                 assert_eq!(typed.convert(&dense).as_ref().ok(), converted.downcast_ref());
                 assert_eq!(converted.count_fill(), 3);

@@ -8,24 +8,32 @@ use crate::kernel::Team;
 use crate::level::{Array, Component, LevelData, Width, filled};
 
 /// Coordinates of 32 or 64 bits.
-pub(crate) enum Coordinates {
+pub enum Coordinates {
+    /// Of 32 bits.
     Narrow(Vec<i32>),
+    /// Of 64 bits.
     Wide(Vec<i64>),
 }
 
 /// The stored data of a tensor whose levels are dense but for the last one, which is compressed, with offsets, and has
 /// each coordinate once below a parent.
-pub(crate) struct Segments<T> {
+pub struct Segments<T> {
     /// The beginning of the segment of each parent, and the end of the last one.
-    pub(crate) starts: Vec<i64>,
-    pub(crate) coordinates: Coordinates,
-    pub(crate) values: Vec<T>,
+    pub starts: Vec<i64>,
+    /// The coordinates of all segments.
+    pub coordinates: Coordinates,
+    /// The elements at these.
+    pub values: Vec<T>,
 }
 
 impl<T: Element> Segments<T> {
     /// The tensor of a format and extents, and whether all segments were in order. Those that were not are sorted by
     /// `team`.
-    pub(crate) fn into_tensor(
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn into_tensor(
         mut self,
         format: &Format,
         dimensions: &[i64],
@@ -145,10 +153,14 @@ impl<C: Number, T: Copy> Part<'_, C, T> {
 }
 
 /// A coordinate, which is sorted in one word with its place.
-pub(crate) trait Number: Copy + Ord + Send {
+pub trait Number: Copy + Ord + Send {
+    /// The word.
     type Key: Copy + Ord;
+    /// The coordinate with its place.
     fn key(self, place: usize) -> Self::Key;
+    /// The coordinate.
     fn of(key: Self::Key) -> Self;
+    /// The place.
     fn place(key: Self::Key) -> usize;
 }
 

@@ -81,16 +81,36 @@ impl fmt::Display for LevelExpression {
 
 /// How the coordinate of a dimension follows from those of levels, and of dimensions that are known before.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Recovery {
+pub enum Recovery {
     /// `level * size + within`.
-    Blocks { mode: usize, block: usize, within: usize, size: i64 },
+    Blocks {
+        /// The dimension.
+        mode: usize,
+        /// The level of the number of the block.
+        block: usize,
+        /// The level of the place in the block.
+        within: usize,
+        /// The size of blocks.
+        size: i64,
+    },
     /// `sign * level + shift * other`, where `other` is a dimension.
-    Linear { mode: usize, level: usize, sign: i64, shift: i64, other: usize },
+    Linear {
+        /// The dimension.
+        mode: usize,
+        /// The level.
+        level: usize,
+        /// 1 or -1.
+        sign: i64,
+        /// 1, -1, or 0 if there is no other dimension.
+        shift: i64,
+        /// The other dimension.
+        other: usize,
+    },
 }
 
 impl Recovery {
     /// Sets the coordinate of a dimension.
-    pub(crate) fn apply(&self, levels: &[i64], coordinates: &mut [i64]) {
+    pub fn apply(&self, levels: &[i64], coordinates: &mut [i64]) {
         match *self {
             Self::Blocks { mode, block, within, size } => coordinates[mode] = levels[block] * size + levels[within],
             Self::Linear { mode, level, sign, shift, other } => {

@@ -21,6 +21,7 @@ pub enum Array {
 }
 
 /// Does the same with the vector of each width.
+#[macro_export]
 macro_rules! with_numbers {
     ($array:expr, $numbers:ident => $result:expr) => {
         match $array {
@@ -31,7 +32,7 @@ macro_rules! with_numbers {
         }
     };
 }
-pub(crate) use with_numbers;
+pub use with_numbers;
 
 /// `count` times `value`. Zeros are pages that the system makes when they are first written to, by whichever thread.
 ///

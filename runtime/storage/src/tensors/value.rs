@@ -1,8 +1,10 @@
 //! Operations on elements that packing needs.
 
+use maniple_kernel::arithmetic::{self, Value, binary};
+use maniple_kernel::operators::BinaryOperator;
+
 use crate::element::{Element, Scalar};
 use crate::identical::identical;
-use crate::notation::{self, BinaryOperator, binary};
 
 /// Whether both have the same bits.
 pub(super) fn is_same<T: Element>(one: T, other: T) -> bool {
@@ -11,13 +13,17 @@ pub(super) fn is_same<T: Element>(one: T, other: T) -> bool {
 
 /// Whether an element is what its tensor is filled with: zeros of both signs are one, and so are all NaNs.
 pub(super) fn is_fill<T: Element>(element: T, fill: T) -> bool {
-    notation::is_fill(element.to_scalar(), fill.to_scalar())
+    arithmetic::is_fill(element.to_scalar(), fill.to_scalar())
 }
 
 /// The sum; integers wrap.
 pub(super) fn sum<T: Element>(one: T, other: T) -> T {
     let sum = binary(BinaryOperator::Add, one.to_scalar(), other.to_scalar());
-    sum.ok().and_then(T::from_scalar).expect("the sum of two elements is one")
+    let number = |sum| match sum {
+        Value::Number(number) => T::from_scalar(number),
+        Value::Truth(_) => None,
+    };
+    sum.ok().and_then(number).expect("the sum of two elements is one")
 }
 
 /// How far apart two elements are; NaN if that is not defined.

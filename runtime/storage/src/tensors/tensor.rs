@@ -40,14 +40,15 @@ pub(super) fn check_extents(format: &Format, dimensions: &[i64], element: Elemen
 }
 
 impl<T: Element> SparseTensor<T> {
-    pub(crate) fn of(format: &Format, dimensions: &[i64], fill: T, levels: Vec<LevelData>, values: Vec<T>) -> Self {
+    /// The tensor of levels that are known to be those of the format, and an element for each position of the last one.
+    pub fn of(format: &Format, dimensions: &[i64], fill: T, levels: Vec<LevelData>, values: Vec<T>) -> Self {
         let levels = Arc::new(levels);
         Self { format: format.clone(), dimensions: dimensions.to_vec(), fill, levels, values, known: Known::default() }
     }
 
     /// The tensor with these elements at the positions of a level of this one, the last one of `format`, which has the
     /// same levels up to that one.
-    pub(crate) fn with_levels_of(&self, format: &Format, dimensions: &[i64], fill: T, values: Vec<T>) -> Self {
+    pub fn with_levels_of(&self, format: &Format, dimensions: &[i64], fill: T, values: Vec<T>) -> Self {
         let levels = match format.rank() == self.levels.len() {
             true => Arc::clone(&self.levels),
             false => Arc::new(self.levels[..format.rank()].to_vec()),
@@ -137,7 +138,7 @@ impl<T: Element> SparseTensor<T> {
     }
 
     /// The levels, shared.
-    pub(crate) fn shared_levels(&self) -> &Arc<Vec<LevelData>> {
+    pub fn shared_levels(&self) -> &Arc<Vec<LevelData>> {
         &self.levels
     }
 
