@@ -37,8 +37,11 @@ pub fn each<S: Default, P: Send, R: Send>(
     places.into_iter().map(done).collect()
 }
 
+/// Takes the next number, if there is one.
+type Next<'a> = dyn FnMut() -> Option<usize> + 'a;
+
 /// Does `work` in the threads of a team, which take the numbers below `count` from what they are given, each once.
-fn share(team: &dyn Team, count: usize, work: &(dyn Fn(&mut dyn FnMut() -> Option<usize>) + Sync)) {
+fn share(team: &dyn Team, count: usize, work: &(dyn Fn(&mut Next<'_>) + Sync)) {
     let taken = AtomicUsize::new(0);
     let next = || Some(taken.fetch_add(1, Ordering::Relaxed)).filter(|&number| number < count);
     let workers = team.size().min(count);
