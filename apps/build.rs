@@ -1,5 +1,5 @@
-//! Asks the linker to fold functions that have the same code, where it can: a generic function is compiled once for each
-//! crate and type that it is used with.
+//! Asks the linker to fold functions that have the same code, where it can: a generic function is compiled once for
+//! each crate and type that it is used with.
 
 use std::env;
 use std::path::Path;

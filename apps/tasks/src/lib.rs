@@ -1,5 +1,5 @@
-//! The tasks of the `maniple` program's simulations and benchmarks, with their inner loops. They are compiled for speed,
-//! and the program around them for size.
+//! The tasks of the `maniple` program's simulations and benchmarks, with their inner loops. They are compiled for
+//! speed, and the program around them for size.
 
 pub mod verify;
 
