@@ -6,12 +6,12 @@ use std::path::Path;
 
 use maniple_files::matrix_market::{Reader, Symmetry};
 use maniple_files::tcs::{
-    Arrays, ConvertError, Duplicates, EntryProblem, EntryStream, Extent, Kind, Level, Matrix, Plan, Survey, Tensor,
-    Width, sort, survey, write,
+    Arrays, ConvertError, Duplicates, EntryProblem, EntryStream, Extent, Level, Matrix, StoragePlan, Survey,
+    TcsLevelKind, Tensor, Width, sort, survey, write,
 };
 use maniple_files::{ReadError, tns};
 
-use super::contents::{Contents, Stored, zero};
+use super::contents::{Contents, StoredElement, zero};
 use super::error::{FileError, InputError};
 use crate::distributed::TcsFile;
 use crate::element::{Element, ElementType};
@@ -25,13 +25,13 @@ use crate::with_element;
 const MEMORY: usize = 16 << 20;
 
 /// The levels of a format, if `.tcs` files have such levels.
-pub(super) fn levels(format: &Format) -> Option<(Vec<Kind>, Vec<usize>)> {
+pub(super) fn levels(format: &Format) -> Option<(Vec<TcsLevelKind>, Vec<usize>)> {
     let kind = |level: &format::Level| match level {
-        format::Level::Dense => Some(Kind::Dense),
-        format::Level::Compressed => Some(Kind::Sparse),
+        format::Level::Dense => Some(TcsLevelKind::Dense),
+        format::Level::Compressed => Some(TcsLevelKind::Sparse),
         _ => None,
     };
-    let kinds: Option<Vec<Kind>> = format.levels().iter().map(kind).collect();
+    let kinds: Option<Vec<TcsLevelKind>> = format.levels().iter().map(kind).collect();
     let is_sorted = format.properties().iter().all(|properties| properties.unique && properties.ordered);
     kinds.filter(|_| format.is_plain() && is_sorted).map(|kinds| (kinds, format.order().to_vec()))
 }
@@ -71,7 +71,7 @@ pub(super) fn read(file: &TcsFile) -> Result<Contents, ReadError> {
     with_element!(file.element(), T => listed::<T>(file))
 }
 
-fn listed<T: Stored>(file: &TcsFile) -> Result<Contents, ReadError> {
+fn listed<T: StoredElement>(file: &TcsFile) -> Result<Contents, ReadError> {
     let tensor = Tensor::<T>::read(file.source())?;
     let dimensions: Vec<i64> = tensor.extents().iter().map(|&extent| extent as i64).collect();
     let mut entries = EntryList::new(dimensions.len());
@@ -96,12 +96,12 @@ pub(super) fn whole(
     with_element!(element, T => Tensor::<T>::read(source).map(|tensor| Some(of_file(tensor).map(DynamicTensor::from))))
 }
 
-fn of_file<T: Stored>(tensor: Tensor<T>) -> Result<SparseTensor<T>, StorageError> {
+fn of_file<T: StoredElement>(tensor: Tensor<T>) -> Result<SparseTensor<T>, StorageError> {
     let (format, extents) = (format(&tensor.levels)?, tensor.extents());
     let dimensions: Vec<i64> = extents.iter().map(|&extent| extent as i64).collect();
     let components = |(level, Arrays { pos, idx }): (&Level, Arrays)| match level.kind {
-        Kind::Dense => Vec::new(),
-        Kind::Sparse => {
+        TcsLevelKind::Dense => Vec::new(),
+        TcsLevelKind::Sparse => {
             let (count, greatest) = (idx.len() as i64, (level.extent() as i64 - 1).max(0));
             vec![
                 Component { name: "pos", array: narrow(pos, &[level::Width::I32, level::Width::I64], count) },
@@ -127,7 +127,8 @@ fn narrow(numbers: Vec<i64>, widths: &[level::Width], greatest: i64) -> Array {
 /// compressed levels.
 pub(super) fn store(tensor: &DynamicTensor, width: Width, into: &mut impl Write) -> io::Result<()> {
     let rank = tensor.dimensions().len();
-    let (kinds, order) = levels(tensor.format()).unwrap_or_else(|| (vec![Kind::Sparse; rank], (0..rank).collect()));
+    let (kinds, order) =
+        levels(tensor.format()).unwrap_or_else(|| (vec![TcsLevelKind::Sparse; rank], (0..rank).collect()));
     let levels: Vec<Level> = kinds
         .iter()
         .zip(&order)
@@ -140,7 +141,7 @@ pub(super) fn store(tensor: &DynamicTensor, width: Width, into: &mut impl Write)
         true => tensor.clone(),
         false => tensor.convert(&plain).map_err(io::Error::other)?,
     };
-    let arrays = |(level, kind): (&LevelData, &Kind)| {
+    let arrays = |(level, kind): (&LevelData, &TcsLevelKind)| {
         let numbers = |name: &str| {
             let array = level.component(name);
             let mut numbers = vec![0; array.len()];
@@ -148,8 +149,8 @@ pub(super) fn store(tensor: &DynamicTensor, width: Width, into: &mut impl Write)
             numbers
         };
         match kind {
-            Kind::Dense => Arrays::default(),
-            Kind::Sparse => Arrays { pos: numbers("pos"), idx: numbers("crd") },
+            TcsLevelKind::Dense => Arrays::default(),
+            TcsLevelKind::Sparse => Arrays { pos: numbers("pos"), idx: numbers("crd") },
         }
     };
     let arrays = tensor.levels().iter().zip(&kinds).map(arrays).collect();
@@ -173,7 +174,7 @@ pub(super) struct Text<'a> {
 }
 
 /// The summary of a text file that was converted.
-pub(super) struct Written {
+pub(super) struct ConversionSummary {
     /// The extents of the tensor.
     pub(super) extents: Vec<u64>,
     /// How many entries there are.
@@ -207,22 +208,22 @@ impl Text<'_> {
     }
 
     /// Writes a file with its entries, in little memory: reads it twice, or sorts it into a file in `scratch` first.
-    pub(super) fn convert<T: Stored>(
+    pub(super) fn convert<T: StoredElement>(
         &self,
-        levels: (Vec<Kind>, Vec<usize>),
+        levels: (Vec<TcsLevelKind>, Vec<usize>),
         width: Width,
         scratch: Option<&Path>,
         into: &mut File,
-    ) -> Result<Written, ConvertError> {
+    ) -> Result<ConversionSummary, ConvertError> {
         let (kinds, order) = levels;
         if self.is_matrix {
             let header = *Reader::new(self.open()?)?.header();
             let extents = vec![Extent::Given(0..header.rows), Extent::Given(0..header.columns)];
-            let plan = Plan { kinds, order, extents, width, duplicates: Duplicates::Add(sum::<T>) };
+            let plan = StoragePlan { kinds, order, extents, width, duplicates: Duplicates::Add(sum::<T>) };
             converted(&plan, || Ok(Matrix::new(Reader::new(self.open()?)?)), scratch, into)
         } else {
             let given = |extents: &[u64]| extents.iter().map(|&extent| Extent::Given(0..extent)).collect();
-            let plan = Plan {
+            let plan = StoragePlan {
                 extents: self.extents.map_or_else(|| vec![Extent::FromZero; kinds.len()], given),
                 kinds,
                 order,
@@ -256,12 +257,12 @@ impl Text<'_> {
     }
 }
 
-fn converted<T: Stored, S: EntryStream<T>>(
-    plan: &Plan<T>,
+fn converted<T: StoredElement, S: EntryStream<T>>(
+    plan: &StoragePlan<T>,
     open: impl Fn() -> Result<S, ReadError>,
     scratch: Option<&Path>,
     into: &mut File,
-) -> Result<Written, ConvertError> {
+) -> Result<ConversionSummary, ConvertError> {
     let found = match scratch {
         None => {
             let found = survey(open()?, plan)?;
@@ -280,7 +281,7 @@ fn converted<T: Stored, S: EntryStream<T>>(
     };
     let mut extents = vec![0; found.header.levels.len()];
     found.header.levels.iter().for_each(|level| extents[level.mode] = level.range.end);
-    Ok(Written { extents, entries: found.entries, added: found.added })
+    Ok(ConversionSummary { extents, entries: found.entries, added: found.added })
 }
 
 /// Takes the room on the disk, so that a file that is too large is refused before it is written.
@@ -312,7 +313,7 @@ fn reserve(into: &File, found: &Survey) -> Result<(), ConvertError> {
 }
 
 /// The sum of two entries at the same place, as of packing: integers wrap.
-fn sum<T: Stored>(one: T, other: T) -> T {
+fn sum<T: StoredElement>(one: T, other: T) -> T {
     let sum = binary(BinaryOperator::Add, one.to_scalar(), other.to_scalar());
     sum.ok().and_then(T::from_scalar).unwrap_or(one)
 }

@@ -17,7 +17,7 @@ mod expression;
 mod names;
 mod text;
 
-pub(crate) use dimensions::Stored;
+pub(crate) use dimensions::StoredDimension;
 pub use expression::LevelExpression;
 pub(crate) use expression::Recovery;
 pub use text::ParseError;
