@@ -66,59 +66,59 @@ enum Command {
 
     /// Look at a profile: timeline, statistics, critical path
     #[command(long_about = prof::ABOUT, after_long_help = prof::EXAMPLES)]
-    Prof(prof::Options),
+    Prof(prof::ProfOptions),
 
     /// Start a program as several nodes, on this machine or on several
     #[cfg(unix)]
     #[command(long_about = launch::ABOUT, after_long_help = launch::EXAMPLES)]
-    Launch(launch::Options),
+    Launch(launch::LaunchOptions),
 
     /// Show the machine as the runtime sees it
     #[command(long_about = info::ABOUT, after_long_help = info::EXAMPLES)]
-    Info(info::Options),
+    Info(info::InfoOptions),
 }
 
 #[derive(Subcommand, Debug)]
 enum Simulation {
     /// Simulate an electrical circuit on a random graph
     #[command(long_about = circuit::ABOUT, after_long_help = circuit::EXAMPLES)]
-    Circuit(circuit::Options),
+    Circuit(circuit::CircuitOptions),
 
     /// Solve a sparse linear system by conjugate gradients
     #[command(long_about = cg::ABOUT, after_long_help = cg::EXAMPLES)]
-    Cg(cg::Options),
+    Cg(cg::CgOptions),
 
     /// Lay a star stencil on a grid
     #[command(long_about = stencil::ABOUT, after_long_help = stencil::EXAMPLES)]
-    Stencil(stencil::Options),
+    Stencil(stencil::StencilOptions),
 
     /// Run a tree of tasks: Fibonacci numbers, queens on a board, adaptive quadrature
     #[command(long_about = recursion::ABOUT, after_long_help = recursion::EXAMPLES)]
-    Recursion(recursion::Options),
+    Recursion(recursion::RecursionOptions),
 
     /// Find the nearest tensor of low rank: a sum of outer products
     #[command(long_about = cp::ABOUT, after_long_help = cp::EXAMPLES)]
-    Cp(cp::Options),
+    Cp(cp::CpOptions),
 
     /// Find the nearest tensor of low multilinear rank: a core and three bases
     #[command(long_about = tucker::ABOUT, after_long_help = tucker::EXAMPLES)]
-    Tucker(tucker::Options),
+    Tucker(tucker::TuckerOptions),
 
     /// Rank the vertices of a graph
     #[command(long_about = pagerank::ABOUT, after_long_help = pagerank::EXAMPLES)]
-    Pagerank(pagerank::Options),
+    Pagerank(pagerank::PagerankOptions),
 
     /// Find how far the vertices of a graph are from one
     #[command(long_about = bfs::ABOUT, after_long_help = bfs::EXAMPLES)]
-    Bfs(bfs::Options),
+    Bfs(bfs::BfsOptions),
 
     /// Count the triangles of a graph
     #[command(long_about = triangles::ABOUT, after_long_help = triangles::EXAMPLES)]
-    Triangles(triangles::Options),
+    Triangles(triangles::TrianglesOptions),
 
     /// Run Task Bench: graphs of tasks that do nothing but depend on each other
     #[command(long_about = taskbench::ABOUT, after_help = taskbench::flags::help(), after_long_help = taskbench::long_help())]
-    Taskbench(taskbench::Options),
+    Taskbench(taskbench::TaskbenchOptions),
 
     /// Find the smallest tasks that are worth their cost, by Task Bench
     #[command(long_about = metg::ABOUT, after_long_help = metg::EXAMPLES)]
@@ -127,7 +127,7 @@ enum Simulation {
         "check" | "graph" | "graph_of" | "graph_all" | "profile" => option.hide(true),
         _ => option,
     }))]
-    Metg(metg::Options),
+    Metg(metg::MetgOptions),
 }
 
 impl Command {

@@ -41,7 +41,7 @@ Examples:
 
 /// Which machine to show: what [`RuntimeOptions`](options::RuntimeOptions) say of machines, and nothing else.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct InfoOptions {
     /// Worker threads.
     #[arg(long, value_name = "N", value_parser = worker_count, allow_hyphen_values = true, help = WORKERS_HELP)]
     pub workers: Option<usize>,
@@ -60,11 +60,11 @@ pub struct Options {
     pub rates: bool,
 }
 
-default_from_command_line!(Options);
+default_from_command_line!(InfoOptions);
 
 /// The information that `maniple info` prints: tables, or a mapping file in words.
 #[derive(Clone, Debug)]
-pub enum Report {
+pub enum InfoReport {
     /// One machine.
     Machine(Machine),
     /// The nodes of a job, in their order.
@@ -100,11 +100,11 @@ pub struct NodeReport {
 ///
 /// # Errors
 /// If the nodes do not meet, or one of them is lost; if the mapping file has a mistake.
-pub fn run(options: &Options) -> Result<Report> {
+pub fn run(options: &InfoOptions) -> Result<InfoReport> {
     if options.rates {
         let measured = Rates::measured();
         return measured
-            .map(Report::Rates)
+            .map(InfoReport::Rates)
             .ok_or_else(|| Error::Usage("--rates: nothing could be measured".to_owned()));
     }
     let machine = options::machine(options.workers, options.memory);
@@ -113,19 +113,19 @@ pub fn run(options: &Options) -> Result<Report> {
     }
     // A process that does not find its place is not alone: it is told why when the runtime starts.
     if Place::find().is_ok_and(|place| place.nodes == 1) {
-        return Ok(Report::Machine(machine));
+        return Ok(InfoReport::Machine(machine));
     }
     let mine = NodeReport::new(&machine);
     let runtime = Runtime::builder().machine(machine).build()?;
     let nodes = runtime.run(async |cx| cx.per_node(mine).all().await)?;
-    Ok(Report::Job { how: how(&options::place()), nodes })
+    Ok(InfoReport::Job { how: how(&options::place()), nodes })
 }
 
-fn explain(file: &Path, machine: &Machine) -> Result<Report> {
+fn explain(file: &Path, machine: &Machine) -> Result<InfoReport> {
     let rules = MappingRules::read(file).map_err(|error| maniple::Error::MappingFile(Arc::new(error)))?;
     let mut problems = rules.lacks(machine, options::place().rank);
     problems.extend(rules.unknown_tasks(&maniple::task::declared()));
-    Ok(Report::Mapping { file: file.to_owned(), rules, problems })
+    Ok(InfoReport::Mapping { file: file.to_owned(), rules, problems })
 }
 
 fn how(place: &Place) -> String {
@@ -169,7 +169,7 @@ impl NodeReport {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for InfoReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let machine = match self {
             Self::Machine(machine) => machine,
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn every_processor_and_memory_has_a_line() {
-        let report = Report::Machine(Machine::uniform(2, 3 << 30));
+        let report = InfoReport::Machine(Machine::uniform(2, 3 << 30));
         let expected = "\
 processor  kind  node  NUMA domain  sees
 0          cpu   0     0            memory 0 (20 GB/s, 100 ns)
@@ -266,7 +266,7 @@ memory  kind    node  NUMA domain  capacity  copies to
             memory = ['zero-copy', 0]";
         let rules = MappingRules::parse(rules).unwrap();
         let problems = rules.lacks(&Machine::uniform(1, 1 << 20), maniple::machine::NodeId(0));
-        let report = Report::Mapping { file: "m.toml".into(), rules, problems };
+        let report = InfoReport::Mapping { file: "m.toml".into(), rules, problems };
         let expected = "\
 m.toml
 Of the rules that a task or its data meets, the last one that decides something is obeyed in that.
@@ -290,7 +290,7 @@ In vain on this machine, or in these programs:
         let mut large = NodeReport { host: "b.example".to_owned(), process: 8, ..small.clone() };
         large.processors.push("gpu".to_owned());
         large.memories.push(("device".to_owned(), 80 << 30));
-        let report = Report::Job { how: "2 nodes".to_owned(), nodes: vec![small, large] };
+        let report = InfoReport::Job { how: "2 nodes".to_owned(), nodes: vec![small, large] };
         let expected = "\
 2 nodes
 

@@ -25,7 +25,7 @@
 //! ```
 //! use maniple_apps::circuit;
 //!
-//! let options = circuit::Options { pieces: 4, steps: 10, ..Default::default() };
+//! let options = circuit::CircuitOptions { pieces: 4, steps: 10, ..Default::default() };
 //! let report = circuit::run(&options)?;
 //! assert!(report.largest_relative_error.is_some_and(|error| error < 1e-9));
 //! # Ok::<(), maniple_apps::error::Error>(())

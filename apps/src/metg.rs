@@ -46,7 +46,7 @@ Examples:
 
 /// The graphs to measure, and how long.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct MetgOptions {
     /// Dependences of tasks: one of the patterns of `maniple run taskbench`
     #[arg(long = "type", value_name = "PATTERN", default_value_t = Pattern::Stencil1d)]
     pub pattern: Pattern,
@@ -84,7 +84,7 @@ pub struct Options {
     pub runtime: RuntimeOptions,
 }
 
-default_from_command_line!(Options);
+default_from_command_line!(MetgOptions);
 
 fn radix(text: &str) -> Result<usize, String> {
     whole(0, MOST_PIECES as u64, text).map(|number| number as usize)
@@ -97,7 +97,7 @@ fn budget(text: &str) -> Result<f64, String> {
 
 /// The result of a measurement.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct MetgReport {
     /// The pattern.
     pub pattern: Pattern,
     /// Tasks of a step.
@@ -110,7 +110,7 @@ pub struct Report {
     pub verbose: bool,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for MetgReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let microseconds = |seconds: f64| seconds * 1e6;
         for row in self.curve.rows.iter().filter(|_| self.verbose) {
@@ -128,7 +128,7 @@ impl fmt::Display for Report {
 ///
 /// # Errors
 /// As [`taskbench::run`]; [`Error::Usage`] if a record or a profile is asked for, which one run has and not a hundred.
-pub fn run(options: &Options) -> Result<Report> {
+pub fn run(options: &MetgOptions) -> Result<MetgReport> {
     if options.runtime.record.is_wanted() || options.runtime.profile.is_some() {
         let problem = "--check, --graph and --profile are about a single run: give them to `maniple run taskbench`";
         return Err(Error::Usage(problem.to_owned()));
@@ -158,10 +158,10 @@ pub fn run(options: &Options) -> Result<Report> {
         };
         Ok((report.elapsed, report.totals.tasks))
     })?;
-    Ok(Report { pattern: options.pattern, width: options.width, cores, curve, verbose: options.verbose })
+    Ok(MetgReport { pattern: options.pattern, width: options.width, cores, curve, verbose: options.verbose })
 }
 
-impl Options {
+impl MetgOptions {
     /// The graph whose tasks have so many iterations.
     fn configuration(&self, iterations: i64, steps: i64) -> Result<Configuration> {
         let &Self { pattern, width, radix, period, .. } = self;
@@ -176,13 +176,13 @@ impl Options {
 
 #[cfg(test)]
 mod tests {
-    use super::sweep::Row;
+    use super::sweep::SweepRow;
     use super::*;
 
     #[test]
     fn every_row_can_be_printed() {
-        let rows = vec![Row { iterations: 4, granularity: 4e-6 }, Row { iterations: 1, granularity: 2.5e-6 }];
-        let report = Report { pattern: Pattern::Fft, width: 8, cores: 4, curve: Curve { rows }, verbose: true };
+        let rows = vec![SweepRow { iterations: 4, granularity: 4e-6 }, SweepRow { iterations: 1, granularity: 2.5e-6 }];
+        let report = MetgReport { pattern: Pattern::Fft, width: 8, cores: 4, curve: Curve { rows }, verbose: true };
         let expected = "iter        4  granularity       4.00 us  efficiency 100.0%\n\
                         iter        1  granularity       2.50 us  efficiency  40.0%\n\
                         METG(50%) 4.00 us  (fft, width 8, 4 cores)\n";

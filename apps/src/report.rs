@@ -6,11 +6,11 @@ use std::time::Duration;
 
 /// Lines of a name and a value, aligned.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct ReportTable {
     lines: Vec<(Cow<'static, str>, String)>,
 }
 
-impl Table {
+impl ReportTable {
     /// A table without lines.
     #[must_use]
     pub fn new() -> Self {
@@ -34,7 +34,7 @@ impl Table {
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for ReportTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, value) in &self.lines {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn values_stand_below_each_other() {
-        let table = Table::new().line("steps", 3).maybe("nothing", None::<u32>).line("largest error", "1e-9");
+        let table = ReportTable::new().line("steps", 3).maybe("nothing", None::<u32>).line("largest error", "1e-9");
         assert_eq!(table.to_string(), "  steps          3\n  largest error  1e-9\n");
     }
 

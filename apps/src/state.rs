@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use maniple::{Context, File, Runtime};
-use maniple_files::npy::Header;
+use maniple_files::npy::NpyHeader;
 use serde::{Deserialize, Serialize};
 
 use crate::alike::on_all_nodes;
@@ -180,7 +180,7 @@ fn check(path: &Path) -> Result<(), String> {
         return Err("is no file".to_owned());
     }
     let mut file = fs::File::open(path).map_err(unreadable)?;
-    let header = Header::read(&mut file).map_err(|error| format!("cannot be read: {error}"))?;
+    let header = NpyHeader::read(&mut file).map_err(|error| format!("cannot be read: {error}"))?;
     let (expected, found) = (header.start + header.bytes(), found.len());
     match found == expected {
         true => Ok(()),

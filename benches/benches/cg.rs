@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use maniple_apps::cg::matrix::{Matrix, poisson, rows};
-use maniple_apps::cg::problem::Problem;
-use maniple_apps::cg::{self, Options};
+use maniple_apps::cg::problem::CgProblem;
+use maniple_apps::cg::{self, CgOptions};
 use maniple_apps::options::RuntimeOptions;
 use maniple_benches::{line, median};
 use maniple_tensor::level::Array;
@@ -17,16 +17,16 @@ const ROUNDS: usize = 5;
 
 fn main() {
     let matrix = Arc::new(poisson(SIDE).expect("the matrix fits"));
-    let options = Options {
+    let options = CgOptions {
         poisson: SIDE,
         tolerance: TOLERANCE,
-        runtime: RuntimeOptions { workers: Some(2), ..Options::default().runtime },
-        ..Options::default()
+        runtime: RuntimeOptions { workers: Some(2), ..CgOptions::default().runtime },
+        ..CgOptions::default()
     };
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let runtime = options.runtime.start().expect("two workers can be started");
-        let problem = Problem::given("Poisson", &matrix);
+        let problem = CgProblem::given("Poisson", &matrix);
         let report = cg::solve(&runtime, &options, &problem).expect("the iteration converges");
         ours.push(report.time.as_secs_f64() / report.iterations as f64);
         let (time, residual) = plain(&matrix, report.iterations);

@@ -21,15 +21,15 @@ fn main() {
     let outside = per(TASKS, &mut || spawn_empty(&realm, TASKS));
     line("empty tasks spawned from outside", 1e-6 / outside, "M/s", "at least 3");
 
-    let circuit = |steps: usize| circuit::Options {
+    let circuit = |steps: usize| circuit::CircuitOptions {
         pieces: 16,
         nodes_per_piece: 8,
         wires_per_piece: 16,
         inside: 90,
         steps,
         no_verify: true,
-        runtime: RuntimeOptions { workers: Some(2), no_tracing: true, ..circuit::Options::default().runtime },
-        ..circuit::Options::default()
+        runtime: RuntimeOptions { workers: Some(2), no_tracing: true, ..circuit::CircuitOptions::default().runtime },
+        ..circuit::CircuitOptions::default()
     };
     let cost = |steps: usize| {
         let report = circuit::run(&circuit(steps)).expect("the circuit runs");

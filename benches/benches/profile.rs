@@ -3,20 +3,20 @@
 
 use std::path::PathBuf;
 
-use maniple_apps::circuit::{self, Options};
+use maniple_apps::circuit::{self, CircuitOptions};
 use maniple_apps::options::RuntimeOptions;
 use maniple_benches::{line, median};
 
 const ROUNDS: usize = 15;
 
 fn main() {
-    let usual = Options { pieces: 16, steps: 300, no_verify: true, ..Options::default() };
-    let tiny = Options { nodes_per_piece: 4, wires_per_piece: 8, steps: 1000, ..usual.clone() };
+    let usual = CircuitOptions { pieces: 16, steps: 300, no_verify: true, ..CircuitOptions::default() };
+    let tiny = CircuitOptions { nodes_per_piece: 4, wires_per_piece: 8, steps: 1000, ..usual.clone() };
     compare("circuit", &usual, "at most 1.05");
     compare("circuit, tiny pieces", &tiny, "");
 }
 
-fn compare(what: &str, options: &Options, wanted: &str) {
+fn compare(what: &str, options: &CircuitOptions, wanted: &str) {
     let file = std::env::temp_dir().join(format!("maniple-bench-{}.mprof", std::process::id()));
     let (mut without, mut with, mut work, mut tasks, mut bytes) = (Vec::new(), Vec::new(), Vec::new(), 0, 0);
     for round in 0..ROUNDS {
@@ -51,7 +51,7 @@ struct Measured {
     tasks: u64,
 }
 
-fn run(options: &Options, profile: Option<PathBuf>) -> Measured {
+fn run(options: &CircuitOptions, profile: Option<PathBuf>) -> Measured {
     let runtime = RuntimeOptions { workers: Some(2), profile, ..options.runtime.clone() };
     let before = work();
     let runtime = runtime.start().expect("the runtime starts");

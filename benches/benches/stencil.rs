@@ -14,12 +14,12 @@ const ROUNDS: usize = 5;
 
 fn main() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("two threads can be started");
-    let options = stencil::Options {
+    let options = stencil::StencilOptions {
         size: Extents { rows: SIZE, columns: SIZE },
         steps: STEPS,
         radius: RADIUS,
-        runtime: RuntimeOptions { workers: Some(2), ..stencil::Options::default().runtime },
-        ..stencil::Options::default()
+        runtime: RuntimeOptions { workers: Some(2), ..stencil::StencilOptions::default().runtime },
+        ..stencil::StencilOptions::default()
     };
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {

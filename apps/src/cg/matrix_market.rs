@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use maniple::Context;
-use maniple_files::matrix_market::{Entry, Field, Header, Layout, Reader, Symmetry};
+use maniple_files::matrix_market::{Field, MatrixEntry, MatrixLayout, MatrixMarketHeader, Reader, Symmetry};
 use maniple_tensor::distributed::{DistributedError, EntryFile, Tensor};
 use maniple_tensor::element::{Complex, ElementType};
 use maniple_tensor::files::{InputError, processors};
@@ -28,12 +28,12 @@ use crate::report::counted;
 #[derive(Clone, Debug)]
 pub struct MatrixFile {
     path: PathBuf,
-    header: Header,
-    entries: Entries,
+    header: MatrixMarketHeader,
+    entries: MatrixEntries,
 }
 
 #[derive(Clone, Debug)]
-enum Entries {
+enum MatrixEntries {
     /// Tasks read them, no more than this many.
     ByTasks(EntryFile, u64),
     /// Read from a pipe, which can't be read twice.
@@ -41,8 +41,8 @@ enum Entries {
 }
 
 /// The bytes of the shortest line that an entry can have: with a row and a column where not all elements are listed.
-fn shortest_line(header: &Header) -> u64 {
-    let place = if header.layout == Layout::Coordinate { 4 } else { 0 };
+fn shortest_line(header: &MatrixMarketHeader) -> u64 {
+    let place = if header.layout == MatrixLayout::Coordinate { 4 } else { 0 };
     place + if header.field == Field::Pattern { 0 } else { 2 }
 }
 
@@ -64,14 +64,14 @@ impl MatrixFile {
                 let file = EntryFile::matrix_market(path, &processors());
                 let file = file.map_err(|error| InputError::read(path, error))?;
                 // The file may promise more than it has.
-                Entries::ByTasks(file, header.entries.min(data.len() / shortest_line(&header)))
+                MatrixEntries::ByTasks(file, header.entries.min(data.len() / shortest_line(&header)))
             }
             false if place().nodes > 1 => {
                 let reason = "each node of a job reads its inputs, and this is no plain file; write it to one first";
                 let name = path.display().to_string();
                 return Err(InputError::Unsuitable { name, reason: reason.to_owned() });
             }
-            false => Entries::Whole(Arc::new(all(path, &mut reader)?)),
+            false => MatrixEntries::Whole(Arc::new(all(path, &mut reader)?)),
         };
         Ok(Self { path: path.to_owned(), header, entries })
     }
@@ -86,14 +86,14 @@ impl MatrixFile {
     /// twice.
     #[must_use]
     pub fn entries(&self) -> usize {
-        let Header { rows, symmetry, .. } = self.header;
+        let MatrixMarketHeader { rows, symmetry, .. } = self.header;
         match &self.entries {
-            Entries::Whole(matrix) => matrix.values().len(),
+            MatrixEntries::Whole(matrix) => matrix.values().len(),
             // All but the diagonal are there twice.
-            Entries::ByTasks(_, entries) if symmetry == Symmetry::Symmetric => {
+            MatrixEntries::ByTasks(_, entries) if symmetry == Symmetry::Symmetric => {
                 (2 * (*entries).max(rows) - rows) as usize
             }
-            Entries::ByTasks(_, entries) => *entries as usize,
+            MatrixEntries::ByTasks(_, entries) => *entries as usize,
         }
     }
 
@@ -104,12 +104,12 @@ impl MatrixFile {
     /// [`Tensor::read_entries`].
     pub async fn read(&self, cx: &Context, variable: &TensorVariable) -> Result<Tensor, DistributedError> {
         let matrix = match &self.entries {
-            Entries::ByTasks(file, _) => Tensor::read_entries(cx, variable, file).await?.0,
-            Entries::Whole(matrix) => Tensor::from_sparse(cx, variable, Arc::clone(matrix))?,
+            MatrixEntries::ByTasks(file, _) => Tensor::read_entries(cx, variable, file).await?.0,
+            MatrixEntries::Whole(matrix) => Tensor::from_sparse(cx, variable, Arc::clone(matrix))?,
         };
         let largest = self.check_finite(cx, &matrix).await?;
         // Of what each node has read, the headers have not been compared.
-        if self.header.symmetry == Symmetry::General || matches!(self.entries, Entries::Whole(_)) {
+        if self.header.symmetry == Symmetry::General || matches!(self.entries, MatrixEntries::Whole(_)) {
             self.check_symmetric(cx, &matrix, largest).await?;
         }
         Ok(matrix)
@@ -130,7 +130,7 @@ impl MatrixFile {
         match found.iter().find_map(|(_, infinite)| *infinite) {
             None => Ok(found.iter().fold(0.0, |largest, (other, _)| largest.max(*other))),
             Some((at, value)) => {
-                let reason = |entry: Option<Entry<f64>>| match entry {
+                let reason = |entry: Option<MatrixEntry<f64>>| match entry {
                     Some(entry) => format!("the value '{}' is not finite", entry.value),
                     None => format!("entry {} adds up to {value}", counted_from_one(at)),
                 };
@@ -163,7 +163,7 @@ impl MatrixFile {
         pairs.destroy(cx)?;
         let Some((at, [value, other])) = found else { return Ok(()) };
         let across = [at[1], at[0]];
-        let is_listed = |entry: &Entry<f64>| [at, across].contains(&[entry.row as i64, entry.column as i64]);
+        let is_listed = |entry: &MatrixEntry<f64>| [at, across].contains(&[entry.row as i64, entry.column as i64]);
         Err(self.wrong(is_listed, |entry| {
             // The one that the file lists first.
             let is_across = entry.is_some_and(|entry| entry.row as i64 == across[0]);
@@ -177,8 +177,8 @@ impl MatrixFile {
     /// An error about the first line of a certain entry, or about the file, if the entry can't be looked for.
     fn wrong(
         &self,
-        is_wanted: impl Fn(&Entry<f64>) -> bool,
-        reason: impl FnOnce(Option<Entry<f64>>) -> String,
+        is_wanted: impl Fn(&MatrixEntry<f64>) -> bool,
+        reason: impl FnOnce(Option<MatrixEntry<f64>>) -> String,
     ) -> DistributedError {
         let found = self.line_of(is_wanted);
         let name = self.path.display().to_string();
@@ -186,7 +186,7 @@ impl MatrixFile {
         DistributedError::File { name, reason: reason(found.map(|(_, entry)| entry)), is_input: true }
     }
 
-    fn line_of(&self, is_wanted: impl Fn(&Entry<f64>) -> bool) -> Option<(u64, Entry<f64>)> {
+    fn line_of(&self, is_wanted: impl Fn(&MatrixEntry<f64>) -> bool) -> Option<(u64, MatrixEntry<f64>)> {
         let file = File::open(&self.path).ok().filter(|file| file.metadata().is_ok_and(|data| data.is_file()))?;
         let mut reader = Reader::new(BufReader::new(file)).ok()?;
         while let Some(entry) = reader.next_entry::<f64>().ok()? {
@@ -208,7 +208,7 @@ fn counted_from_one(at: [i64; 2]) -> String {
 fn all(path: &Path, reader: &mut Reader<impl BufRead>) -> Result<Matrix, InputError> {
     let (mut entries, symmetry) = (EntryList::new(2), reader.header().symmetry);
     while let Some(entry) = reader.next_entry::<f64>().map_err(|error| InputError::read(path, error))? {
-        for Entry { row, column, value } in [Some(entry), entry.mirrored(symmetry)].into_iter().flatten() {
+        for MatrixEntry { row, column, value } in [Some(entry), entry.mirrored(symmetry)].into_iter().flatten() {
             entries.push(&[row as i64, column as i64], value);
         }
     }
@@ -217,7 +217,7 @@ fn all(path: &Path, reader: &mut Reader<impl BufRead>) -> Result<Matrix, InputEr
 }
 
 /// Whether a matrix of this kind can be solved.
-fn solvable(header: &Header) -> Result<(), &'static str> {
+fn solvable(header: &MatrixMarketHeader) -> Result<(), &'static str> {
     match (header.field, header.symmetry) {
         (Field::Complex, _) => Err("the entries are complex; this solver takes real ones"),
         (_, Symmetry::Skew) => Err("the matrix is skew-symmetric, hence not positive definite"),
@@ -226,8 +226,8 @@ fn solvable(header: &Header) -> Result<(), &'static str> {
 }
 
 /// Whether a matrix of this size can be solved.
-fn fitting(header: &Header) -> Result<(), String> {
-    let Header { rows, columns, entries, .. } = *header;
+fn fitting(header: &MatrixMarketHeader) -> Result<(), String> {
+    let MatrixMarketHeader { rows, columns, entries, .. } = *header;
     if rows != columns {
         return Err(format!("the matrix is {rows} by {columns}; only a square one can be solved"));
     }
@@ -237,7 +237,7 @@ fn fitting(header: &Header) -> Result<(), String> {
     if rows > u64::from(u32::MAX) {
         return Err(format!("the matrix has {rows} rows; at most {} can be numbered", u32::MAX));
     }
-    if header.layout == Layout::Coordinate && entries < rows {
+    if header.layout == MatrixLayout::Coordinate && entries < rows {
         return Err(format!(
             "expected at least {}, since a positive definite matrix has all of its diagonal, found {entries}",
             counted(rows as usize, "entry", "entries")

@@ -20,12 +20,12 @@ use maniple::{Context, Runtime};
 pub use maniple_tasks::cg::{rows, scalars, tasks};
 use maniple_tensor::distributed::DistributedError;
 
-use self::problem::Problem;
-use self::system::{End, Limits, Outcome, System};
+use self::problem::CgProblem;
+use self::system::{End, Limits, SolverOutcome, System};
 use crate::error::{Error, Result, refused_file};
 use crate::options::{RuntimeOptions, default_from_command_line, piece_count, positive, workers_of_job};
 use crate::progress::Progress;
-use crate::report::{Table, counted, scientific, seconds};
+use crate::report::{ReportTable, counted, scientific, seconds};
 use maniple_tensor::files::InputError;
 
 /// The long description of `maniple run cg`, which its `--help` shows.
@@ -49,7 +49,7 @@ A file may give an entry several times: the values add up. That the matrix is po
 indefinite one is refused when an iteration meets a direction that shows it, but may be solved by luck before.";
 
 /// The advice to a user whose run found too little memory.
-pub(crate) fn on_memory(options: &Options) -> &'static str {
+pub(crate) fn on_memory(options: &CgOptions) -> &'static str {
     match options.matrix {
         Some(_) => {
             "give data more memory with --memory; the mapper `default` needs least, however many --pieces there are"
@@ -71,7 +71,7 @@ Examples:
 
 /// The system to solve, and how well.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct CgOptions {
     /// Solve with the symmetric matrix of a Matrix Market file, of at most 4294967295 rows
     #[arg(long, value_name = "FILE", conflicts_with = "poisson")]
     pub matrix: Option<PathBuf>,
@@ -102,7 +102,7 @@ pub struct Options {
     pub runtime: RuntimeOptions,
 }
 
-default_from_command_line!(Options);
+default_from_command_line!(CgOptions);
 
 fn tolerance(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| *number > 0.0 && *number < 1.0);
@@ -111,7 +111,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
 
 /// The result of a run: the system, and how it was solved.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct CgReport {
     /// The matrix.
     pub matrix: String,
     /// Its rows.
@@ -130,11 +130,11 @@ pub struct Report {
     pub time: Duration,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for CgReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let each = self.time / self.iterations.max(1) as u32;
         let (rows, entries) = (counted(self.rows, "row", "rows"), counted(self.entries, "entry", "entries"));
-        let table = Table::new()
+        let table = ReportTable::new()
             .line("matrix", format_args!("{} ({rows}, {entries})", self.matrix))
             .line("pieces", self.pieces)
             .line("iterations", self.iterations)
@@ -150,10 +150,10 @@ impl fmt::Display for Report {
 /// # Errors
 /// [`Error::Input`] if the matrix can't be read or is not symmetric, [`Error::Usage`] if there are more pieces than
 /// rows, [`Error::NoConvergence`] if the tolerance was not reached, [`Error::Runtime`] if a task fails.
-pub fn run(options: &Options) -> Result<Report> {
+pub fn run(options: &CgOptions) -> Result<CgReport> {
     let problem = match &options.matrix {
-        Some(file) => Problem::file(file)?,
-        None => Problem::poisson(options.poisson)?,
+        Some(file) => CgProblem::file(file)?,
+        None => CgProblem::poisson(options.poisson)?,
     };
     problem.check_room(options.runtime.capacity())?;
     options.runtime.run(|runtime| solve(runtime, options, &problem))
@@ -164,13 +164,13 @@ pub fn run(options: &Options) -> Result<Report> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn solve(runtime: &Runtime, options: &Options, problem: &Problem) -> Result<Report> {
+pub fn solve(runtime: &Runtime, options: &CgOptions, problem: &CgProblem) -> Result<CgReport> {
     let Attempt { pieces, entries, outcome, time, residual } = attempt(runtime, options, problem)?;
     let residual = (residual / problem.rows() as f64).sqrt();
     check(&outcome, residual, options.tolerance, problem.name())?;
-    let Outcome { iterations, restarts, .. } = outcome;
+    let SolverOutcome { iterations, restarts, .. } = outcome;
     let (matrix, rows) = (problem.name().to_owned(), problem.rows());
-    Ok(Report { matrix, rows, entries, pieces, iterations, restarts, residual, time })
+    Ok(CgReport { matrix, rows, entries, pieces, iterations, restarts, residual, time })
 }
 
 /// Iterates on a system without asking what has become of it: what [`solve`] does before it looks at the answer. Gives
@@ -179,7 +179,7 @@ pub fn solve(runtime: &Runtime, options: &Options, problem: &Problem) -> Result<
 /// # Errors
 /// [`Error::Input`] if a file can't be read or its matrix not be solved, [`Error::Usage`] if there are more pieces than
 /// rows, [`Error::Runtime`] if a task fails.
-pub fn iterate(runtime: &Runtime, options: &Options, problem: &Problem) -> Result<(usize, Duration)> {
+pub fn iterate(runtime: &Runtime, options: &CgOptions, problem: &CgProblem) -> Result<(usize, Duration)> {
     let attempt = attempt(runtime, options, problem)?;
     Ok((attempt.outcome.iterations, attempt.time))
 }
@@ -188,13 +188,13 @@ pub fn iterate(runtime: &Runtime, options: &Options, problem: &Problem) -> Resul
 struct Attempt {
     pieces: usize,
     entries: usize,
-    outcome: Outcome,
+    outcome: SolverOutcome,
     time: Duration,
     /// The square of the norm of b - A x, where b is all ones.
     residual: f64,
 }
 
-fn attempt(runtime: &Runtime, options: &Options, problem: &Problem) -> Result<Attempt> {
+fn attempt(runtime: &Runtime, options: &CgOptions, problem: &CgProblem) -> Result<Attempt> {
     let (rows, name) = (problem.rows(), problem.name());
     let pieces = match options.pieces {
         Some(pieces) => pieces,
@@ -209,8 +209,8 @@ fn attempt(runtime: &Runtime, options: &Options, problem: &Problem) -> Result<At
 
 async fn attempt_in(
     cx: &Context,
-    options: &Options,
-    problem: &Problem,
+    options: &CgOptions,
+    problem: &CgProblem,
     pieces: usize,
 ) -> Result<Attempt, DistributedError> {
     let rows = problem.rows();
@@ -226,7 +226,7 @@ async fn attempt_in(
 }
 
 /// Says what is wrong with an outcome, if anything is.
-fn check(outcome: &Outcome, residual: f64, tolerance: f64, name: &str) -> Result<()> {
+fn check(outcome: &SolverOutcome, residual: f64, tolerance: f64, name: &str) -> Result<()> {
     let iterations = outcome.iterations;
     let (found, after) = (scientific(residual), counted(iterations, "iteration", "iterations"));
     Err(match outcome.end {

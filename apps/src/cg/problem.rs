@@ -17,14 +17,14 @@ use crate::options::place;
 
 /// A system whose right-hand side is all ones.
 #[derive(Clone, Debug)]
-pub struct Problem {
+pub struct CgProblem {
     name: String,
     rows: usize,
-    source: Source,
+    source: ProblemSource,
 }
 
 #[derive(Clone, Debug)]
-enum Source {
+enum ProblemSource {
     /// Each node makes its rows.
     Made(Generator),
     /// Each node reads its ranges.
@@ -33,7 +33,7 @@ enum Source {
     Given(Arc<Matrix>),
 }
 
-impl Problem {
+impl CgProblem {
     /// The five-point discretisation of the Laplace equation on a square of `side` x `side` unknowns, with zero on the
     /// boundary.
     ///
@@ -47,7 +47,7 @@ impl Problem {
                 "a square of {side} x {side} unknowns is too large: at most {most} in all"
             )));
         }
-        let source = Source::Made(Generator::Poisson { side: side as i64, dimensions: 2 });
+        let source = ProblemSource::Made(Generator::Poisson { side: side as i64, dimensions: 2 });
         Ok(Self { name: format!("Poisson {side} x {side}"), rows, source })
     }
 
@@ -57,13 +57,13 @@ impl Problem {
     /// [`Error::Input`] if it can't be read, or is no real, square matrix of a kind that can be symmetric.
     pub fn file(path: &Path) -> Result<Self> {
         let file = MatrixFile::open(path)?;
-        Ok(Self { name: path.display().to_string(), rows: file.rows(), source: Source::File(file) })
+        Ok(Self { name: path.display().to_string(), rows: file.rows(), source: ProblemSource::File(file) })
     }
 
     /// A matrix that all nodes have.
     #[must_use]
     pub fn given(name: &str, matrix: &Arc<Matrix>) -> Self {
-        Self { name: name.to_owned(), rows: matrix::rows(matrix), source: Source::Given(Arc::clone(matrix)) }
+        Self { name: name.to_owned(), rows: matrix::rows(matrix), source: ProblemSource::Given(Arc::clone(matrix)) }
     }
 
     /// The name of the system in messages.
@@ -83,13 +83,13 @@ impl Problem {
     pub(super) fn check_room(&self, capacity: u64) -> Result<()> {
         let (what, entries) = match &self.source {
             // It is there.
-            Source::Given(_) => return Ok(()),
-            Source::Made(_) => {
+            ProblemSource::Given(_) => return Ok(()),
+            ProblemSource::Made(_) => {
                 // Four neighbours each, but for those on the four sides.
                 let side = self.rows.isqrt();
                 (format!("a Poisson problem on {side} x {side} unknowns"), 5 * self.rows - 4 * side)
             }
-            Source::File(file) => (format!("the matrix of {}", self.name), file.entries()),
+            ProblemSource::File(file) => (format!("the matrix of {}", self.name), file.entries()),
         };
         let wanted = tasks::bytes(self.rows as u64, entries as u64);
         let available = capacity.saturating_mul(place().nodes as u64);
@@ -105,9 +105,9 @@ impl Problem {
         let stored = "csr".parse().map_err(maniple::Error::from_task)?;
         let variable = TensorVariable::new("A", F64, [self.rows as i64; 2]).stored(stored);
         match &self.source {
-            Source::Made(generator) => Tensor::generated(cx, &variable, generator, 0).await,
-            Source::File(file) => file.read(cx, &variable).await,
-            Source::Given(matrix) => Tensor::from_sparse(cx, &variable, Arc::clone(matrix)),
+            ProblemSource::Made(generator) => Tensor::generated(cx, &variable, generator, 0).await,
+            ProblemSource::File(file) => file.read(cx, &variable).await,
+            ProblemSource::Given(matrix) => Tensor::from_sparse(cx, &variable, Arc::clone(matrix)),
         }
     }
 }

@@ -12,9 +12,9 @@ use maniple_tensor::plan::Plan;
 use maniple_tensor::sparse;
 
 use super::matrix::each_with_a_row;
-use super::problem::Problem;
+use super::problem::CgProblem;
 use super::rows::Row;
-use super::scalars::{Products, State, Step};
+use super::scalars::{IterationState, IterationStep, Products};
 use super::tasks::{advance, curvature, load, start, turn};
 use crate::progress::Progress;
 use crate::report::scientific;
@@ -29,7 +29,7 @@ pub(super) struct Limits {
 }
 
 /// How an iteration ended.
-pub(super) struct Outcome {
+pub(super) struct SolverOutcome {
     pub(super) end: End,
     pub(super) iterations: usize,
     pub(super) restarts: usize,
@@ -77,7 +77,7 @@ impl System {
     /// # Errors
     /// [`DistributedError::File`] if a file is wrong, or the diagonal has an entry that is not positive;
     /// [`DistributedError::Runtime`].
-    pub(super) async fn load(cx: &Context, problem: &Problem, pieces: usize) -> Result<Self, DistributedError> {
+    pub(super) async fn load(cx: &Context, problem: &CgProblem, pieces: usize) -> Result<Self, DistributedError> {
         let a = problem.matrix(cx).await?;
         let count = problem.rows() as i64;
         let cuts = each_with_a_row(&a.balanced(cx, pieces).await?, pieces, problem.rows());
@@ -114,12 +114,12 @@ impl System {
 
     /// Iterates until r is small, then looks whether b - A x is; if not, rounding has come between them, and it starts
     /// again from there.
-    pub(super) async fn iterate(&self, cx: &Context, limits: &Limits, progress: &Progress) -> Result<Outcome> {
+    pub(super) async fn iterate(&self, cx: &Context, limits: &Limits, progress: &Progress) -> Result<SolverOutcome> {
         let mut iterations = 0;
         let mut residuals: Vec<f64> = Vec::new();
         let end = loop {
             let start = self.start(cx, limits)?;
-            let State { residual, .. } = start.clone().await?;
+            let IterationState { residual, .. } = start.clone().await?;
             if residual <= limits.target {
                 break End::Converged;
             }
@@ -131,14 +131,14 @@ impl System {
                 break end;
             }
         };
-        Ok(Outcome { end, iterations, restarts: residuals.len().saturating_sub(1) })
+        Ok(SolverOutcome { end, iterations, restarts: residuals.len().saturating_sub(1) })
     }
 
     /// r = b - A x, and the first direction. The iteration from there has converged when r is small enough, or too
     /// small to mean anything.
-    fn start(&self, cx: &Context, limits: &Limits) -> Result<Future<State>> {
+    fn start(&self, cx: &Context, limits: &Limits) -> Result<Future<IterationState>> {
         let (products, target) = (self.begin(cx)?, limits.target);
-        Ok(products.map(move |products| State::start(target.max(products.residual * DEEPEST), products)))
+        Ok(products.map(move |products| IterationState::start(target.max(products.residual * DEEPEST), products)))
     }
 
     /// r = b - A x, and the first direction.
@@ -153,7 +153,7 @@ impl System {
     async fn descend(
         &self,
         cx: &Context,
-        mut state: Future<State>,
+        mut state: Future<IterationState>,
         limits: &Limits,
         iterations: &mut usize,
         progress: &Progress,
@@ -179,7 +179,7 @@ impl System {
             if reached.has_ended() {
                 return Ok(match reached {
                     _ if reached.has_converged() => None,
-                    State { is_broken: true, .. } => Some(End::NotPositiveDefinite),
+                    IterationState { is_broken: true, .. } => Some(End::NotPositiveDefinite),
                     _ => Some(End::Overflow),
                 });
             }
@@ -187,13 +187,13 @@ impl System {
     }
 
     /// One iteration. Nothing waits: scalars go from task to task as futures.
-    fn launch_iteration(&self, cx: &Context, state: &Future<State>) -> Result<Future<State>> {
+    fn launch_iteration(&self, cx: &Context, state: &Future<IterationState>) -> Result<Future<IterationState>> {
         drop(self.direction.launch(cx)?);
         let curvature = cx.index_launch(self.pieces, curvature(&self.rows)).reduce(Sum);
-        let step: Future<Step> = state.zip_with(&curvature, State::step);
+        let step: Future<IterationStep> = state.zip_with(&curvature, IterationState::step);
         let products = cx.index_launch(self.pieces, advance(&self.rows, &step));
         let products = products.fold(Products::default(), Products::and);
-        let state = step.zip_with(&products, Step::finish);
+        let state = step.zip_with(&products, IterationStep::finish);
         cx.index_launch(self.pieces, turn(&self.rows, &state));
         Ok(state)
     }

@@ -16,11 +16,11 @@ pub use maniple_tasks::circuit::{graph, tasks};
 use crate::error::{Error as AppError, Result as AppResult};
 use crate::options::{RuntimeOptions, default_from_command_line, piece_count, positive};
 use crate::progress::Progress;
-use crate::report::{Table, rate, scientific, seconds};
+use crate::report::{ReportTable, rate, scientific, seconds};
 use crate::state::{Loaded, Saving, StateOptions, Subject};
 use crate::verify::is_within;
-use graph::Shape;
-use pieces::Pieces;
+use graph::CircuitShape;
+use pieces::CircuitPieces;
 use tasks::{Node, calc_new_currents, copy_state, count, distribute_charge, update_voltages};
 
 /// The largest relative error of a voltage that rounding, in another order of additions, can explain.
@@ -63,7 +63,7 @@ needs least";
 
 /// The circuit to simulate, and how.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct CircuitOptions {
     /// Pieces of the circuit: the tasks of a launch, at most 1048576
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = piece_count, allow_hyphen_values = true)]
     pub pieces: usize,
@@ -102,7 +102,7 @@ pub struct Options {
     pub runtime: RuntimeOptions,
 }
 
-default_from_command_line!(Options);
+default_from_command_line!(CircuitOptions);
 
 fn percent(text: &str) -> Result<u8, String> {
     let number = text.parse().ok().filter(|&percent| percent <= 100);
@@ -111,9 +111,9 @@ fn percent(text: &str) -> Result<u8, String> {
 
 /// The result of a simulation.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct CircuitReport {
     /// The circuit.
-    pub shape: Shape,
+    pub shape: CircuitShape,
     /// Nodes that wires of several pieces touch.
     pub shared_nodes: u64,
     /// Time steps.
@@ -126,7 +126,7 @@ pub struct Report {
     pub largest_relative_error: Option<f64>,
 }
 
-impl Report {
+impl CircuitReport {
     /// Tasks a second.
     #[must_use]
     pub fn tasks_per_second(&self) -> f64 {
@@ -134,10 +134,10 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for CircuitReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shape { pieces, .. } = self.shape;
-        let table = Table::new()
+        let CircuitShape { pieces, .. } = self.shape;
+        let table = ReportTable::new()
             .line("pieces", pieces)
             .line("nodes", format_args!("{} ({} shared)", self.shape.nodes(), self.shared_nodes))
             .line("wires", self.shape.wires())
@@ -159,7 +159,7 @@ impl fmt::Display for Report {
 /// # Errors
 /// [`AppError::Usage`] if the circuit is too large to be numbered, [`AppError::Verification`] if the voltages are
 /// wrong, [`AppError::Runtime`] if a task fails, for instance for want of memory.
-pub fn run(options: &Options) -> AppResult<Report> {
+pub fn run(options: &CircuitOptions) -> AppResult<CircuitReport> {
     options.runtime.run(|runtime| run_on(runtime, options))
 }
 
@@ -167,7 +167,7 @@ pub fn run(options: &Options) -> AppResult<Report> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
+pub fn run_on(runtime: &Runtime, options: &CircuitOptions) -> AppResult<CircuitReport> {
     let shape = shape_of(options)?;
     let StateOptions { load, save } = &options.state;
     let open = |folder| Loaded::open_on(runtime, folder, "circuit", &subject(&shape), &["charge", "voltage"]);
@@ -177,7 +177,7 @@ pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
     let steps_before = loaded.as_ref().map_or(0, |loaded| loaded.steps);
     let simulated =
         runtime.run(async |cx| simulate(cx, shape, options, runtime, loaded.clone(), saving.clone()).await)?;
-    let mut report = Report { shape, steps: options.steps, ..simulated.report };
+    let mut report = CircuitReport { shape, steps: options.steps, ..simulated.report };
     if !options.no_verify {
         let reference = reference::voltages(&shape, steps_before + options.steps);
         let error = reference::largest_relative_error(simulated.voltages, &reference);
@@ -193,8 +193,8 @@ pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
 }
 
 /// The description of a circuit that is stored with its state: the state can be loaded for an equal one only.
-fn subject(shape: &Shape) -> Subject {
-    let &Shape { pieces, nodes_per_piece, wires_per_piece, percent_inside, seed } = shape;
+fn subject(shape: &CircuitShape) -> Subject {
+    let &CircuitShape { pieces, nodes_per_piece, wires_per_piece, percent_inside, seed } = shape;
     let all = [
         ("pieces", pieces as u64),
         ("nodes per piece", nodes_per_piece as u64),
@@ -205,8 +205,8 @@ fn subject(shape: &Shape) -> Subject {
     all.into_iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect()
 }
 
-fn shape_of(options: &Options) -> AppResult<Shape> {
-    let &Options { pieces, nodes_per_piece, wires_per_piece, inside, .. } = options;
+fn shape_of(options: &CircuitOptions) -> AppResult<CircuitShape> {
+    let &CircuitOptions { pieces, nodes_per_piece, wires_per_piece, inside, .. } = options;
     let countable = |each: usize| pieces.checked_mul(each).is_some_and(|all| all <= u32::MAX as usize);
     if !countable(nodes_per_piece) || !countable(wires_per_piece) {
         return Err(AppError::Usage(format!(
@@ -214,26 +214,26 @@ fn shape_of(options: &Options) -> AppResult<Shape> {
             u32::MAX
         )));
     }
-    Ok(Shape { pieces, nodes_per_piece, wires_per_piece, percent_inside: inside, seed: options.runtime.seed })
+    Ok(CircuitShape { pieces, nodes_per_piece, wires_per_piece, percent_inside: inside, seed: options.runtime.seed })
 }
 
 /// The outcome of [`simulate`].
 struct Simulated {
-    report: Report,
+    report: CircuitReport,
     voltages: Vec<f64>,
 }
 
 async fn simulate(
     cx: &Context,
-    shape: Shape,
-    options: &Options,
+    shape: CircuitShape,
+    options: &CircuitOptions,
     runtime: &Runtime,
     loaded: Option<Loaded>,
     saving: Option<Saving>,
 ) -> Result<Simulated> {
     let steps = options.steps;
     let steps_before = loaded.as_ref().map_or(0, |loaded| loaded.steps);
-    let of = Pieces::make(cx, shape).await?;
+    let of = CircuitPieces::make(cx, shape).await?;
     let pieces = of.colors;
     if let Some(loaded) = loaded {
         load(cx, &of.nodes, pieces, &loaded).await?;
@@ -261,7 +261,7 @@ async fn simulate(
     let tasks = cx.per_node(runtime.statistics().tasks - before).reduce(Sum).await?;
 
     let shared_nodes = cx.index_launch(pieces, count(&of.shared)).reduce(Sum).await?;
-    let report = Report { shape, shared_nodes, steps, tasks, time, largest_relative_error: None };
+    let report = CircuitReport { shape, shared_nodes, steps, tasks, time, largest_relative_error: None };
     if let Some(saving) = saving {
         save(cx, &of.nodes, pieces, saving, runtime, steps_before + steps).await?;
     }

@@ -2,11 +2,11 @@
 
 use maniple::prelude::*;
 
-use super::graph::Shape;
+use super::graph::CircuitShape;
 use super::tasks::{Node, Wire, make_piece};
 
 /// A circuit, and what each of its pieces has to do with.
-pub struct Pieces {
+pub struct CircuitPieces {
     /// All nodes.
     pub nodes: Region<Node>,
     /// The pieces.
@@ -21,12 +21,12 @@ pub struct Pieces {
     pub ghost: Partition<Node>,
 }
 
-impl Pieces {
+impl CircuitPieces {
     /// Makes a circuit, and splits it.
     ///
     /// # Errors
     /// The runtime's, for instance for want of memory.
-    pub async fn make(cx: &Context, shape: Shape) -> Result<Self> {
+    pub async fn make(cx: &Context, shape: CircuitShape) -> Result<Self> {
         let nodes = cx.region::<Node>(shape.nodes())?;
         let wires = cx.region::<Wire>(shape.wires())?;
         let colors = cx.colors(shape.pieces);

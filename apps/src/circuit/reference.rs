@@ -1,12 +1,12 @@
 //! The circuit by one thread on plain vectors.
 
-use super::graph::{NodeValues, Shape, WireValues};
+use super::graph::{CircuitShape, NodeValues, WireValues};
 use super::tasks::TIME_STEP;
 use crate::verify::worse;
 
 /// The voltages of all nodes after so many steps.
 #[must_use]
-pub fn voltages(shape: &Shape, steps: usize) -> Vec<f64> {
+pub fn voltages(shape: &CircuitShape, steps: usize) -> Vec<f64> {
     let nodes: Vec<NodeValues> = (0..shape.pieces).flat_map(|piece| shape.nodes_of(piece)).collect();
     let wires: Vec<WireValues> = (0..shape.pieces).flat_map(|piece| shape.wires_of(piece)).collect();
     let mut voltage: Vec<f64> = nodes.iter().map(|node| node.voltage).collect();
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn charge_flows_until_only_leakage_is_left() {
-        let shape = Shape { pieces: 2, nodes_per_piece: 5, wires_per_piece: 40, percent_inside: 50, seed: 3 };
+        let shape = CircuitShape { pieces: 2, nodes_per_piece: 5, wires_per_piece: 40, percent_inside: 50, seed: 3 };
         let after = voltages(&shape, 2000);
         let (low, high) = after.iter().fold((f64::MAX, 0.0f64), |(low, high), &v| (low.min(v), high.max(v)));
         assert!(low > 1.0 && high < 2.0 && high - low < 0.01, "{low} to {high}");
@@ -49,9 +49,9 @@ mod tests {
 
     #[test]
     fn a_step_or_a_wire_too_few_is_no_rounding_error() {
-        let shape = Shape { pieces: 2, nodes_per_piece: 50, wires_per_piece: 200, percent_inside: 50, seed: 3 };
+        let shape = CircuitShape { pieces: 2, nodes_per_piece: 50, wires_per_piece: 200, percent_inside: 50, seed: 3 };
         let reference = voltages(&shape, 100);
-        for wrong in [voltages(&shape, 99), voltages(&Shape { wires_per_piece: 199, ..shape }, 100)] {
+        for wrong in [voltages(&shape, 99), voltages(&CircuitShape { wires_per_piece: 199, ..shape }, 100)] {
             assert!(largest_relative_error(wrong, &reference) > 1e5 * TOLERANCE);
         }
     }

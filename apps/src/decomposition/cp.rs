@@ -12,7 +12,7 @@ use maniple_tensor::distributed::{Computation, DistributedError, Tensor};
 
 use super::rounds::{Found, Mode, iterate};
 use super::sparse;
-use super::{Algebra, CommonOptions, FACTORS, INDICES, Report, compare, factors, run as run_on_runtime};
+use super::{Algebra, CommonOptions, DecompositionReport, FACTORS, INDICES, compare, factors, run as run_on_runtime};
 use crate::error::Result as AppResult;
 use crate::options::{at_most, default_from_command_line};
 
@@ -32,7 +32,7 @@ Examples:
 
 /// The tensor to decompose, and how.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct CpOptions {
     /// How many outer products
     #[arg(long, value_name = "R", default_value_t = 8, value_parser = rank, allow_hyphen_values = true)]
     pub rank: usize,
@@ -46,7 +46,7 @@ pub struct Options {
     pub common: CommonOptions,
 }
 
-default_from_command_line!(Options);
+default_from_command_line!(CpOptions);
 
 fn rank(text: &str) -> Result<usize, String> {
     at_most(1024, text)
@@ -57,8 +57,8 @@ fn rank(text: &str) -> Result<usize, String> {
 /// # Errors
 /// [`NoConvergence`](crate::error::Error::NoConvergence) if the tensor was not found again,
 /// [`Runtime`](crate::error::Error::Runtime) if a task fails, for instance for want of memory.
-pub fn run(options: &Options) -> AppResult<Report> {
-    let given = options.tensor.as_ref().map(|file| sparse::Given::open(file)).transpose()?;
+pub fn run(options: &CpOptions) -> AppResult<DecompositionReport> {
+    let given = options.tensor.as_ref().map(|file| sparse::GivenTensor::open(file)).transpose()?;
     let decompose = async |algebra: &Algebra<'_>| match &given {
         Some(given) => sparse::decompose(algebra, options.rank, &options.common, given).await,
         None => decompose(algebra, options).await,
@@ -66,7 +66,7 @@ pub fn run(options: &Options) -> AppResult<Report> {
     run_on_runtime(&options.common.runtime, decompose)?.checked()
 }
 
-async fn decompose(algebra: &Algebra<'_>, options: &Options) -> Result<Report, DistributedError> {
+async fn decompose(algebra: &Algebra<'_>, options: &CpOptions) -> Result<DecompositionReport, DistributedError> {
     let (rank, size, seed) = (options.rank, options.common.size, options.common.runtime.seed);
     let x = algebra.tensor("X", &size)?;
     let own = factors(size, [rank; 3], seed);
@@ -87,7 +87,16 @@ async fn decompose(algebra: &Algebra<'_>, options: &Options) -> Result<Report, D
         iterate(algebra, rank, &options.common, modes, size, square).await?;
     let sum = |[i, j, k]: [usize; 3]| (0..rank).map(|l| found[0][(i, l)] * found[1][(j, l)] * found[2][(k, l)]).sum();
     let compared = compare(size, seed, 4 * rank, element, sum);
-    Ok(Report { name: "cp", size, rank: rank.to_string(), iterations, error, compared, entries: None, time })
+    Ok(DecompositionReport {
+        name: "cp",
+        size,
+        rank: rank.to_string(),
+        iterations,
+        error,
+        compared,
+        entries: None,
+        time,
+    })
 }
 
 /// The factors at the beginning: the leading left singular vectors of the tensor in each dimension.

@@ -30,7 +30,7 @@ use nalgebra::{DMatrix, SymmetricEigen};
 
 use crate::error::{Error as AppError, Result as AppResult, refused_file};
 use crate::options::{RuntimeOptions, at_most, positive, workers_of_job};
-use crate::report::{Table, scientific, seconds};
+use crate::report::{ReportTable, scientific, seconds};
 
 /// Options of both decompositions.
 #[derive(Args, Clone, Debug)]
@@ -73,7 +73,7 @@ pub const LARGEST_ERROR: f64 = 1e-5;
 
 /// The result of a decomposition.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct DecompositionReport {
     /// The name of the decomposition.
     pub name: &'static str,
     /// The extents of the tensor.
@@ -93,7 +93,7 @@ pub struct Report {
     pub time: Duration,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for DecompositionReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [i, j, k] = self.size;
         let each = self.time / self.iterations.max(1) as u32;
@@ -101,7 +101,7 @@ impl fmt::Display for Report {
             None => format!(" (at most {LARGEST_ERROR:.0e} is right)"),
             Some(_) => String::new(),
         };
-        let table = Table::new()
+        let table = ReportTable::new()
             .line("tensor", format_args!("{i} x {j} x {k}"))
             .maybe("entries", self.entries)
             .line("rank", &self.rank)
@@ -113,7 +113,7 @@ impl fmt::Display for Report {
     }
 }
 
-impl Report {
+impl DecompositionReport {
     /// Itself, unless the tensor's own rank was not found.
     fn checked(self) -> AppResult<Self> {
         if self.entries.is_some() && (self.compared - self.error).abs() <= LARGEST_ERROR {

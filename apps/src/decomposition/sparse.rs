@@ -15,24 +15,24 @@ use maniple_tensor::plan::Plan;
 use nalgebra::DMatrix;
 
 use super::rounds::{Found, Mode, iterate};
-use super::{Algebra, CommonOptions, FACTORS, INDICES, Report, factors, relative_error};
+use super::{Algebra, CommonOptions, DecompositionReport, FACTORS, INDICES, factors, relative_error};
 use crate::error::{Error as AppError, Result as AppResult, usage};
-use crate::tensor::source::{Source, with_doubles};
+use crate::tensor::source::{TensorSource, with_doubles};
 
 /// A tensor in a file.
-pub(super) struct Given {
+pub(super) struct GivenTensor {
     name: String,
     size: [i64; 3],
     entries: Readable,
 }
 
-impl Given {
+impl GivenTensor {
     /// Opens the file of a tensor of three dimensions.
     ///
     /// # Errors
     /// [`AppError::Input`] if there is none.
     pub(super) fn open(file: &Path) -> AppResult<Self> {
-        let source = Source::open(file)?;
+        let source = TensorSource::open(file)?;
         let dimensions = source.dimensions();
         let name = file.display().to_string();
         let unsuitable = |reason| AppError::from(InputError::Unsuitable { name: name.clone(), reason });
@@ -62,7 +62,7 @@ impl Given {
     ///
     /// # Errors
     /// [`DistributedError::File`] if the file is wrong, or a value is not finite; [`DistributedError::Runtime`].
-    pub(super) async fn stored(&self, algebra: &Algebra<'_>) -> Result<Stored, DistributedError> {
+    pub(super) async fn stored(&self, algebra: &Algebra<'_>) -> Result<StoredTensor, DistributedError> {
         let first = with_doubles(algebra.cx, &self.entries, &self.by(0)?, number).await?;
         type Part = (f64, Option<(Vec<i64>, f64)>);
         let found = first.fold_entries::<f64, Part>(
@@ -83,7 +83,7 @@ impl Given {
         let [second, third] = [self.by(1)?, self.by(2)?];
         let (second, third) = (first.converted(algebra.cx, &second).await?, first.converted(algebra.cx, &third).await?);
         let square = found.iter().map(|(square, _)| square).sum();
-        Ok(Stored { by_mode: [first, second, third], square })
+        Ok(StoredTensor { by_mode: [first, second, third], square })
     }
 
     fn by(&self, mode: usize) -> maniple::Result<TensorVariable> {
@@ -107,13 +107,13 @@ fn number(scalar: Scalar) -> f64 {
 }
 
 /// A tensor in parts on all nodes, in each of three orders of its dimensions.
-pub(super) struct Stored {
+pub(super) struct StoredTensor {
     by_mode: [Tensor; 3],
     /// The sum of the squares of its elements.
     pub(super) square: f64,
 }
 
-impl Stored {
+impl StoredTensor {
     /// How many entries it has.
     pub(super) fn entries(&self) -> usize {
         self.by_mode[0].count()
@@ -171,8 +171,8 @@ pub(super) async fn decompose(
     algebra: &Algebra<'_>,
     rank: usize,
     options: &CommonOptions,
-    given: &Given,
-) -> Result<Report, DistributedError> {
+    given: &GivenTensor,
+) -> Result<DecompositionReport, DistributedError> {
     let stored = given.stored(algebra).await?;
     let size = given.size;
     let start = factors(size, [rank; 3], options.runtime.seed);
@@ -201,5 +201,5 @@ pub(super) async fn decompose(
     let sum = move |[i, j, k]: [usize; 3]| (0..rank).map(|l| a[(i, l)] * b[(j, l)] * c[(k, l)]).sum();
     let compared = stored.difference(algebra, sum, all).await?;
     let (rank, entries) = (rank.to_string(), Some(stored.entries()));
-    Ok(Report { name: "cp", size, rank, iterations, error, compared, entries, time })
+    Ok(DecompositionReport { name: "cp", size, rank, iterations, error, compared, entries, time })
 }

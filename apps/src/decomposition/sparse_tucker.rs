@@ -9,8 +9,10 @@ use std::time::Instant;
 use maniple_tensor::distributed::{Computation, DistributedError, Tensor};
 use nalgebra::{DMatrix, SymmetricEigen};
 
-use super::sparse::{Given, others};
-use super::{Algebra, CommonOptions, FACTORS, INDICES, MOST_ITERATIONS, Report, factors, is_finite, relative_error};
+use super::sparse::{GivenTensor, others};
+use super::{
+    Algebra, CommonOptions, DecompositionReport, FACTORS, INDICES, MOST_ITERATIONS, factors, is_finite, relative_error,
+};
 use crate::progress::Progress;
 
 /// The index variables of the core.
@@ -28,8 +30,8 @@ pub(super) async fn decompose(
     algebra: &Algebra<'_>,
     ranks: [i64; 3],
     options: &CommonOptions,
-    given: &Given,
-) -> Result<Report, DistributedError> {
+    given: &GivenTensor,
+) -> Result<DecompositionReport, DistributedError> {
     let stored = given.stored(algebra).await?;
     let size = given.size();
     let [p, q, r] = ranks.map(|rank| rank as usize);
@@ -73,7 +75,7 @@ pub(super) async fn decompose(
     let all = core.norm_squared();
     let compared = stored.difference(algebra, product_of([p, q], found, core), all).await?;
     let (rank, entries) = (format!("{p} x {q} x {r}"), Some(stored.entries()));
-    Ok(Report { name: "tucker", size, rank, iterations, error, compared, entries, time })
+    Ok(DecompositionReport { name: "tucker", size, rank, iterations, error, compared, entries, time })
 }
 
 /// The leading left singular vectors of a matrix, as columns: by the eigenvectors of its product with itself that is

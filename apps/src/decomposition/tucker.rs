@@ -12,10 +12,11 @@ use clap::Args;
 use maniple_tensor::distributed::{Computation, DistributedError, Tensor};
 use nalgebra::DMatrix;
 
-use super::sparse::Given;
+use super::sparse::GivenTensor;
 use super::sparse_tucker;
 use super::{
-    Algebra, CommonOptions, FACTORS, INDICES, Report, compare, factors, relative_error, run as run_on_runtime, three,
+    Algebra, CommonOptions, DecompositionReport, FACTORS, INDICES, compare, factors, relative_error,
+    run as run_on_runtime, three,
 };
 use crate::error::{Error as AppError, Result as AppResult};
 use crate::options::default_from_command_line;
@@ -37,7 +38,7 @@ Examples:
 
 /// The tensor to decompose, and how.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct TuckerOptions {
     /// The extents of the core
     #[arg(long, value_name = "P,Q,R", default_value = "8,8,8", value_parser = three)]
     pub ranks: [i64; 3],
@@ -51,7 +52,7 @@ pub struct Options {
     pub common: CommonOptions,
 }
 
-default_from_command_line!(Options);
+default_from_command_line!(TuckerOptions);
 
 /// Decomposes a tensor of these ranks.
 ///
@@ -59,9 +60,9 @@ default_from_command_line!(Options);
 /// [`Usage`](AppError::Usage) if the core is larger than the tensor, [`Input`](AppError::Input) if a file has none,
 /// [`NoConvergence`](AppError::NoConvergence) if the tensor was not found again, [`Runtime`](AppError::Runtime) if a
 /// task fails, for instance for want of memory.
-pub fn run(options: &Options) -> AppResult<Report> {
-    let given = options.tensor.as_ref().map(|file| Given::open(file)).transpose()?;
-    let (ranks, size) = (options.ranks, given.as_ref().map_or(options.common.size, Given::size));
+pub fn run(options: &TuckerOptions) -> AppResult<DecompositionReport> {
+    let given = options.tensor.as_ref().map(|file| GivenTensor::open(file)).transpose()?;
+    let (ranks, size) = (options.ranks, given.as_ref().map_or(options.common.size, GivenTensor::size));
     for mode in 0..3 {
         let others = ranks[(mode + 1) % 3] * ranks[(mode + 2) % 3];
         if ranks[mode] > size[mode].min(others) {
@@ -92,7 +93,7 @@ struct Mode {
     gram: Tensor,
 }
 
-async fn decompose(algebra: &Algebra<'_>, options: &Options) -> Result<Report, DistributedError> {
+async fn decompose(algebra: &Algebra<'_>, options: &TuckerOptions) -> Result<DecompositionReport, DistributedError> {
     let (ranks, size, seed) = (options.ranks, options.common.size, options.common.runtime.seed);
     let [p, q, r] = ranks.map(|rank| rank as usize);
     let x = algebra.tensor("X", &size)?;
@@ -157,7 +158,7 @@ async fn decompose(algebra: &Algebra<'_>, options: &Options) -> Result<Report, D
         sum([p, q, r], |[a, b, c]| core[(a * q + b, c)], |mode, rank| found[mode][(place[mode], rank)])
     };
     let compared = compare(size, seed, 4 * p * q * r, wanted, reached);
-    Ok(Report { name: "tucker", size, rank, iterations, error, compared, entries: None, time })
+    Ok(DecompositionReport { name: "tucker", size, rank, iterations, error, compared, entries: None, time })
 }
 
 /// The random core, in the first place.

@@ -11,7 +11,7 @@ use maniple_tensor::format::Format;
 use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::storage::{Duplicates, EntryList, pack};
 
-use super::{Graph, GraphOptions, Report};
+use super::{DistributedGraph, GraphOptions, GraphReport};
 use crate::error::{Error, Result};
 use crate::report::counted;
 
@@ -29,7 +29,7 @@ Examples:
 
 /// The graph and the vertex to begin at.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct BfsOptions {
     /// The graph.
     #[command(flatten)]
     pub graph: GraphOptions,
@@ -43,14 +43,14 @@ pub struct Options {
 ///
 /// # Errors
 /// [`Error::Usage`] and [`Error::Input`] for the graph, [`Error::Verification`], [`Error::Runtime`].
-pub fn run(options: &Options) -> Result<Report> {
+pub fn run(options: &BfsOptions) -> Result<GraphReport> {
     options.graph.run(async |graph| search(graph, options).await)
 }
 
 /// The distance of a vertex that was not reached.
 const NONE: u32 = u32::MAX;
 
-async fn search(graph: &Graph<'_>, options: &Options) -> Result<Result<Report>, DistributedError> {
+async fn search(graph: &DistributedGraph<'_>, options: &BfsOptions) -> Result<Result<GraphReport>, DistributedError> {
     let (cx, n, from) = (graph.cx, graph.vertices, options.from - 1);
     if !(0..n).contains(&from) {
         return Ok(Err(Error::Usage(format!("--from {}: the graph has the vertices 1 to {n}", options.from))));
@@ -93,13 +93,16 @@ async fn search(graph: &Graph<'_>, options: &Options) -> Result<Result<Report>, 
         ("reached", counted(reached.count(), "vertex", "vertices")),
         ("farthest", counted(farthest as usize, "edge away", "edges away")),
     ];
-    Ok(Ok(Report::new("bfs", graph, time, found)))
+    Ok(Ok(GraphReport::new("bfs", graph, time, found)))
 }
 
 /// Finds a contradiction in distances: an edge that leads further than by one, or a vertex with no edge from a vertex
 /// that is nearer by one. Without a contradiction the distances are right: each vertex has a path of that length, and
 /// no path is shorter.
-async fn contradiction(graph: &Graph<'_>, distances: &Arc<Vec<u32>>) -> Result<Option<String>, DistributedError> {
+async fn contradiction(
+    graph: &DistributedGraph<'_>,
+    distances: &Arc<Vec<u32>>,
+) -> Result<Option<String>, DistributedError> {
     let cx = graph.cx;
     let of = Arc::clone(distances);
     let skipped = graph.matrix.fold_entries::<f64, Option<[i64; 2]>>(

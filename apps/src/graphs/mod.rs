@@ -26,9 +26,9 @@ use maniple_tensor::sparse;
 
 use crate::error::{Error, Result, refused_file, usage};
 use crate::options::{RuntimeOptions, place, workers_of_job};
-use crate::report::{Table, counted, seconds};
+use crate::report::{ReportTable, counted, seconds};
 use crate::tensor::operands::MOST_ELEMENTS;
-use crate::tensor::source::{Source, with_doubles};
+use crate::tensor::source::{TensorSource, with_doubles};
 
 /// Which graph.
 #[derive(Args, Clone, Debug)]
@@ -58,15 +58,19 @@ impl GraphOptions {
     ///
     /// # Errors
     /// [`Error::Usage`] and [`Error::Input`] for the graph, [`Error::Runtime`], and the program's own.
-    fn run(&self, program: impl AsyncFnOnce(&Graph<'_>) -> Result<Result<Report>, DistributedError>) -> Result<Report> {
+    fn run(
+        &self,
+        program: impl AsyncFnOnce(&DistributedGraph<'_>) -> Result<Result<GraphReport>, DistributedError>,
+    ) -> Result<GraphReport> {
         let (vertices, edges) = self.edges()?;
         self.runtime.run_by(
             || Box::new(TensorMapper::new()),
             |runtime| {
                 let processors = workers_of_job(runtime)?;
                 let seed = self.runtime.seed;
-                let run =
-                    async |cx: &Context| program(&Graph::new(cx, vertices, &edges, seed, processors).await?).await;
+                let run = async |cx: &Context| {
+                    program(&DistributedGraph::new(cx, vertices, &edges, seed, processors).await?).await
+                };
                 runtime.run(async |cx| refused_file(run(cx).await))??
             },
         )
@@ -74,7 +78,7 @@ impl GraphOptions {
 
     /// How many vertices there are, and where the edges come from.
     fn edges(&self) -> Result<(i64, Edges)> {
-        let source = self.matrix.as_deref().map(Source::open).transpose()?;
+        let source = self.matrix.as_deref().map(TensorSource::open).transpose()?;
         let dimensions = match &source {
             Some(source) => source.dimensions(),
             None => {
@@ -111,7 +115,7 @@ impl GraphOptions {
 }
 
 /// A graph on all nodes.
-struct Graph<'c> {
+struct DistributedGraph<'c> {
     cx: &'c Context,
     vertices: i64,
     /// How many edges it has.
@@ -122,7 +126,7 @@ struct Graph<'c> {
     blocks: i64,
 }
 
-impl<'c> Graph<'c> {
+impl<'c> DistributedGraph<'c> {
     async fn new(
         cx: &'c Context,
         vertices: i64,
@@ -192,7 +196,7 @@ fn matrix(name: &str, vertices: i64, format: &str) -> maniple::Result<TensorVari
 
 /// The result of an algorithm on a graph.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct GraphReport {
     name: &'static str,
     vertices: i64,
     edges: usize,
@@ -200,16 +204,22 @@ pub struct Report {
     time: Duration,
 }
 
-impl Report {
-    fn new(name: &'static str, graph: &Graph<'_>, time: Duration, found: Vec<(&'static str, String)>) -> Self {
+impl GraphReport {
+    fn new(
+        name: &'static str,
+        graph: &DistributedGraph<'_>,
+        time: Duration,
+        found: Vec<(&'static str, String)>,
+    ) -> Self {
         Self { name, vertices: graph.vertices, edges: graph.edges, found, time }
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for GraphReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let vertices = counted(self.vertices as usize, "vertex", "vertices");
-        let table = Table::new().line("graph", format_args!("{vertices}, {}", counted(self.edges, "edge", "edges")));
+        let table =
+            ReportTable::new().line("graph", format_args!("{vertices}, {}", counted(self.edges, "edge", "edges")));
         let table = self.found.iter().fold(table, |table, (what, found)| table.line(*what, found));
         write!(f, "{}\n{}", self.name, table.line("time", seconds(self.time)))
     }

@@ -7,7 +7,7 @@ use clap::Args;
 use maniple_tensor::distributed::{DistributedError, Tensor};
 use maniple_tensor::element::Scalar;
 
-use super::{Graph, GraphOptions, Report};
+use super::{DistributedGraph, GraphOptions, GraphReport};
 use crate::error::{Error, Result};
 use crate::options::positive;
 use crate::report::scientific;
@@ -26,7 +26,7 @@ Examples:
 
 /// How to rank.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct PagerankOptions {
     /// The graph.
     #[command(flatten)]
     pub graph: GraphOptions,
@@ -54,11 +54,14 @@ fn part(text: &str) -> Result<f64, String> {
 /// # Errors
 /// [`Error::Usage`] and [`Error::Input`] for the graph, [`Error::NoConvergence`], [`Error::Verification`],
 /// [`Error::Runtime`].
-pub fn run(options: &Options) -> Result<Report> {
+pub fn run(options: &PagerankOptions) -> Result<GraphReport> {
     options.graph.run(async |graph| rank(graph, options).await)
 }
 
-async fn rank(graph: &Graph<'_>, options: &Options) -> Result<Result<Report>, DistributedError> {
+async fn rank(
+    graph: &DistributedGraph<'_>,
+    options: &PagerankOptions,
+) -> Result<Result<GraphReport>, DistributedError> {
     let (cx, n, damping) = (graph.cx, graph.vertices as f64, options.damping);
     // By columns, so that rounds add up each rank at once.
     let by_columns = graph.by_columns().await?;
@@ -96,7 +99,7 @@ async fn rank(graph: &Graph<'_>, options: &Options) -> Result<Result<Report>, Di
                     ("change", format!("{} (at most {})", scientific(change), scientific(options.tolerance))),
                     ("highest rank", format!("{:.6} of vertex {}", ranks[best], best + 1)),
                 ];
-                Report::new("pagerank", graph, time, found)
+                GraphReport::new("pagerank", graph, time, found)
             }));
         }
     }
@@ -108,7 +111,7 @@ async fn rank(graph: &Graph<'_>, options: &Options) -> Result<Result<Report>, Di
 
 /// By how much another round changes all ranks together, edge by edge.
 async fn moved_by_a_round(
-    graph: &Graph<'_>,
+    graph: &DistributedGraph<'_>,
     by_columns: &Tensor,
     ranks: &[f64],
     damping: f64,
@@ -137,7 +140,7 @@ async fn moved_by_a_round(
     Ok(again.iter().zip(ranks).map(|(new, old)| (all + damping * new - old).abs()).sum())
 }
 
-fn checked(options: &Options, ranks: &[f64], moved: f64) -> Result<()> {
+fn checked(options: &PagerankOptions, ranks: &[f64], moved: f64) -> Result<()> {
     let sum: f64 = ranks.iter().sum();
     // Rounding of sums over all edges.
     let tolerance = options.tolerance + 1e-12 * (ranks.len() as f64).sqrt();

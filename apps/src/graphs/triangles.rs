@@ -9,7 +9,7 @@ use maniple_tensor::element::Scalar;
 use maniple_tensor::notation::parse;
 use maniple_tensor::sparse::Computation;
 
-use super::{Graph, GraphOptions, Report, matrix};
+use super::{DistributedGraph, GraphOptions, GraphReport, matrix};
 use crate::error::{Error, Result};
 use crate::report::counted;
 
@@ -27,7 +27,7 @@ Examples:
 
 /// Which graph.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct TrianglesOptions {
     /// The graph.
     #[command(flatten)]
     pub graph: GraphOptions,
@@ -37,14 +37,14 @@ pub struct Options {
 ///
 /// # Errors
 /// [`Error::Usage`] and [`Error::Input`] for the graph, [`Error::Verification`], [`Error::Runtime`].
-pub fn run(options: &Options) -> Result<Report> {
+pub fn run(options: &TrianglesOptions) -> Result<GraphReport> {
     options.graph.run(async |graph| count(graph).await)
 }
 
 /// So many edges of a graph are brought to each of several nodes, to count once more.
 const MOST_CHECKED: usize = 1 << 22;
 
-async fn count(graph: &Graph<'_>) -> Result<Result<Report>, DistributedError> {
+async fn count(graph: &DistributedGraph<'_>) -> Result<Result<GraphReport>, DistributedError> {
     let cx = graph.cx;
     let variable = matrix("L", graph.vertices, "csr")?;
     let lower = graph.matrix.mapped::<f64, f64>(cx, &variable, |at, _, visit| {
@@ -82,11 +82,11 @@ async fn count(graph: &Graph<'_>) -> Result<Result<Report>, DistributedError> {
     if !is_checked {
         lines.push(("checked", format!("no: more than {MOST_CHECKED} edges")));
     }
-    Ok(Ok(Report::new("triangles", graph, time, lines)))
+    Ok(Ok(GraphReport::new("triangles", graph, time, lines)))
 }
 
 /// How many neighbours vertices have in common with their neighbours, of those before both.
-async fn in_common(graph: &Graph<'_>, lower: &Tensor) -> Result<usize, DistributedError> {
+async fn in_common(graph: &DistributedGraph<'_>, lower: &Tensor) -> Result<usize, DistributedError> {
     let mut below = vec![Vec::new(); graph.vertices as usize];
     lower.read_sparse::<f64>(graph.cx).await?.for_each(|at, _| below[at[0] as usize].push(at[1]));
     let common = lower.fold_entries::<f64, usize>(

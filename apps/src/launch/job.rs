@@ -29,13 +29,13 @@ const AGAIN: Duration = Duration::from_millis(10);
 
 /// The next step against the nodes that are left when one has failed.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum TerminationStep {
     Terminate,
     Kill,
 }
 
 /// An event that the launcher handles.
-enum Event {
+enum LauncherEvent {
     /// It was sent a signal.
     Signal(i32),
     /// A node was started, the next by rank.
@@ -71,11 +71,11 @@ pub fn run(starter: &Starter<'_>, style: Style, grace: Duration) -> Result<ExitC
     let (sender, events) = channel();
     signals::listen({
         let sender = sender.clone();
-        move |signal| sender.send(Event::Signal(signal)).is_ok()
+        move |signal| sender.send(LauncherEvent::Signal(signal)).is_ok()
     })?;
     let [out, err] = Screen::both();
     let is_over = AtomicBool::new(false);
-    let mut job = Job {
+    let mut job = LaunchedJob {
         places,
         grace,
         style,
@@ -100,7 +100,7 @@ pub fn run(starter: &Starter<'_>, style: Style, grace: Duration) -> Result<ExitC
     thread::scope(|scope| {
         // To start a process is to wait for it, which may be stopped: the others are not to be left alone meanwhile.
         let starting = thread::Builder::new().stack_size(512 << 10).spawn_scoped(scope, || {
-            let _ = sender.send(Event::StartedAll(start_all(starter, &is_over, &sender)));
+            let _ = sender.send(LauncherEvent::StartedAll(start_all(starter, &is_over, &sender)));
         });
         let starting = starting.map_err(Error::launch("starting a thread"))?;
         job.attend();
@@ -110,12 +110,12 @@ pub fn run(starter: &Starter<'_>, style: Style, grace: Duration) -> Result<ExitC
 }
 
 /// Starts the nodes one by one, unless the job is over before.
-fn start_all(starter: &Starter<'_>, is_over: &AtomicBool, sender: &Sender<Event>) -> Result<()> {
+fn start_all(starter: &Starter<'_>, is_over: &AtomicBool, sender: &Sender<LauncherEvent>) -> Result<()> {
     for (rank, place) in starter.places.iter().enumerate() {
         if is_over.load(Ordering::Relaxed) {
             break;
         }
-        let _ = sender.send(Event::Started(Box::new(starter.start(rank, place)?)));
+        let _ = sender.send(LauncherEvent::Started(Box::new(starter.start(rank, place)?)));
     }
     Ok(())
 }
@@ -126,7 +126,7 @@ fn attend(
     mut process: Child,
     [out, err]: [&Arc<Screen>; 2],
     style: Style,
-    sender: &Sender<Event>,
+    sender: &Sender<LauncherEvent>,
 ) -> Result<()> {
     let prefix = style.prefix(rank);
     show(process.stdout.take(), 2 * rank, prefix.clone(), Arc::clone(out), sender.clone())?;
@@ -135,7 +135,7 @@ fn attend(
     spawn(move || {
         // A process that is ours can be waited for.
         let status = process.wait().unwrap_or_else(|_| ExitStatus::from_raw(1 << 8));
-        let _ = sender.send(Event::Ended { rank, status });
+        let _ = sender.send(LauncherEvent::Ended { rank, status });
     })
 }
 
@@ -145,26 +145,26 @@ fn show(
     source: usize,
     prefix: String,
     screen: Arc<Screen>,
-    sender: Sender<Event>,
+    sender: Sender<LauncherEvent>,
 ) -> Result<()> {
     spawn(move || {
         if let Some(mut pipe) = pipe
             && let Err(error) = output::show(&mut pipe, source, &prefix, &screen)
         {
             // Before the pipe is closed: that ends nodes, which then is no failure of theirs.
-            let _ = sender.send(Event::Unshown(error));
+            let _ = sender.send(LauncherEvent::Unshown(error));
         }
-        let _ = sender.send(Event::Shown);
+        let _ = sender.send(LauncherEvent::Shown);
     })
 }
 
 /// Shows the launcher's own messages, on a thread of its own: the reader may take its time, in which the nodes are not
 /// to be left alone.
-fn tell_on(screen: Arc<Screen>, sender: Sender<Event>) -> Result<Sender<String>> {
+fn tell_on(screen: Arc<Screen>, sender: Sender<LauncherEvent>) -> Result<Sender<String>> {
     let (telling, messages) = channel::<String>();
     spawn(move || {
         messages.iter().for_each(|message| screen.tell(&message));
-        let _ = sender.send(Event::Shown);
+        let _ = sender.send(LauncherEvent::Shown);
     })?;
     Ok(telling)
 }
@@ -174,12 +174,12 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> Result<()> {
     thread.map(drop).map_err(Error::launch("starting a thread"))
 }
 
-struct Job<'a> {
+struct LaunchedJob<'a> {
     places: &'a [Place],
     grace: Duration,
     style: Style,
-    sender: Sender<Event>,
-    events: Receiver<Event>,
+    sender: Sender<LauncherEvent>,
+    events: Receiver<LauncherEvent>,
     screens: [Arc<Screen>; 2],
     telling: Sender<String>,
     /// By rank. Those that are left are cut before descendants are looked for.
@@ -203,10 +203,10 @@ struct Job<'a> {
     passed_on: Vec<i32>,
 }
 
-impl Job<'_> {
+impl LaunchedJob<'_> {
     /// Until all nodes have ended.
     fn attend(&mut self) {
-        let mut next: Option<(Instant, Step)> = None;
+        let mut next: Option<(Instant, TerminationStep)> = None;
         // Of a job that has failed nothing more is started, though that may not be over yet.
         while self.running > 0 || (self.is_starting && self.failure.is_none() && !self.is_killed) {
             let event = match next {
@@ -218,7 +218,7 @@ impl Job<'_> {
                     let was_well = self.failure.is_none();
                     self.handle(event);
                     if was_well && self.failure.is_some() {
-                        next = Some((Instant::now() + MOMENT.min(self.grace), Step::Terminate));
+                        next = Some((Instant::now() + MOMENT.min(self.grace), TerminationStep::Terminate));
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => next = next.and_then(|(_, step)| self.take(step)),
@@ -228,31 +228,31 @@ impl Job<'_> {
         }
     }
 
-    fn handle(&mut self, event: Event) {
+    fn handle(&mut self, event: LauncherEvent) {
         match event {
-            Event::Signal(SIGCHLD) => self.reap(),
-            Event::Signal(signal) => self.pass_on(signal),
-            Event::Started(started) => {
+            LauncherEvent::Signal(SIGCHLD) => self.reap(),
+            LauncherEvent::Signal(signal) => self.pass_on(signal),
+            LauncherEvent::Started(started) => {
                 if let Err(error) = self.take_on(*started) {
                     self.give_up(error);
                 }
             }
-            Event::StartedAll(outcome) => {
+            LauncherEvent::StartedAll(outcome) => {
                 self.is_starting = false;
                 self.reap();
                 if let Err(error) = outcome {
                     self.give_up(error);
                 }
             }
-            Event::Ended { rank, status } => {
+            LauncherEvent::Ended { rank, status } => {
                 self.running -= 1;
                 if self.failure.is_none() && !status.success() {
                     self.fail(Failure::Node(status));
                     self.tell_of_failure(rank, status);
                 }
             }
-            Event::Unshown(error) => self.fail(Failure::Unshown(error)),
-            Event::Shown => self.outputs -= 1,
+            LauncherEvent::Unshown(error) => self.fail(Failure::Unshown(error)),
+            LauncherEvent::Shown => self.outputs -= 1,
         }
     }
 
@@ -287,15 +287,15 @@ impl Job<'_> {
     }
 
     /// Ends the nodes that are left; gives what is to be done if that does not help.
-    fn take(&mut self, step: Step) -> Option<(Instant, Step)> {
+    fn take(&mut self, step: TerminationStep) -> Option<(Instant, TerminationStep)> {
         match step {
-            Step::Terminate => {
+            TerminationStep::Terminate => {
                 if self.passed_on.last() != Some(&SIGTERM) {
                     self.signal_all(SIGTERM);
                 }
-                Some((Instant::now() + self.grace, Step::Kill))
+                Some((Instant::now() + self.grace, TerminationStep::Kill))
             }
-            Step::Kill => {
+            TerminationStep::Kill => {
                 let nodes = if self.running == 1 { "a node is" } else { "nodes are" };
                 self.say(&format!("{nodes} still there {} s after SIGTERM: killed", self.grace.as_secs_f64()));
                 self.kill();
@@ -362,7 +362,7 @@ impl Job<'_> {
         while self.outputs > 0 {
             match self.events.recv_timeout(self.grace) {
                 // Nodes are no more, so it is for us alone.
-                Ok(Event::Signal(signal)) if signals::ends(signal) => {
+                Ok(LauncherEvent::Signal(signal)) if signals::ends(signal) => {
                     let status = ExitStatus::from_raw(signal);
                     self.failure.get_or_insert(Failure::Node(status));
                     return;

@@ -86,7 +86,7 @@ Nodes of one machine send messages by memory that they share. If that is not wan
 
 /// The program to start, and on which machines.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct LaunchOptions {
     /// How many nodes [default: as many as the machines of --hosts have slots]
     #[arg(short, long, value_name = "N", value_parser = node_count, allow_hyphen_values = true, required_unless_present = "hosts")]
     pub nodes: Option<usize>,
@@ -138,7 +138,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// [`Error::Usage`] if the options make no sense or there is no such program, [`Error::Launch`] if something cannot be
 /// started.
-pub fn run(options: &Options) -> Result<ExitCode> {
+pub fn run(options: &LaunchOptions) -> Result<ExitCode> {
     let places = match &options.hosts {
         Some(file) => Hosts::read(file)?.places(options.nodes)?,
         None => vec![None; options.nodes.unwrap_or(1)],
@@ -184,7 +184,7 @@ fn random_name() -> String {
 }
 
 #[cfg(target_os = "linux")]
-fn cores(options: &Options, places: &[hosts::Place]) -> Option<cores::Shares> {
+fn cores(options: &LaunchOptions, places: &[hosts::Place]) -> Option<cores::Shares> {
     let here = places.iter().filter(|place| place.is_none()).count();
     match (options.bind, options.no_bind) {
         (_, true) => None,
@@ -193,7 +193,7 @@ fn cores(options: &Options, places: &[hosts::Place]) -> Option<cores::Shares> {
     }
 }
 
-fn rendezvous(options: &Options, places: &[hosts::Place], directory: &Path) -> Result<Rendezvous> {
+fn rendezvous(options: &LaunchOptions, places: &[hosts::Place], directory: &Path) -> Result<Rendezvous> {
     let secret = Secret::random().map_err(|error| Error::launch("making a secret")(std::io::Error::other(error)))?;
     let first = places.first().and_then(Option::as_ref);
     let local = Rendezvous::new(Meeting::File(directory.join("rendezvous")), secret.clone());

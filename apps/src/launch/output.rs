@@ -49,10 +49,10 @@ impl Style {
 
 /// An output that shows the lines of several sources.
 pub struct Screen {
-    state: Mutex<State>,
+    state: Mutex<ScreenState>,
 }
 
-struct State {
+struct ScreenState {
     to: Box<dyn Write + Send>,
     /// The source whose line has begun and goes on.
     open: Option<usize>,
@@ -69,7 +69,7 @@ impl Screen {
     #[must_use]
     pub fn new(to: impl Write + Send + 'static) -> Self {
         let (to, waiting) = (Box::new(to), Vec::new());
-        Self { state: Mutex::new(State { to, open: None, is_unended: false, waiting, failure: None }) }
+        Self { state: Mutex::new(ScreenState { to, open: None, is_unended: false, waiting, failure: None }) }
     }
 
     /// Standard output and standard error: one and the same screen if both go to one file, pipe or terminal.
@@ -95,7 +95,7 @@ impl Screen {
         let _ = state.cut().and_then(|()| state.write(line.as_bytes()));
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ScreenState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -110,7 +110,7 @@ fn same(error: &io::Error) -> io::Error {
     error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
-impl State {
+impl ScreenState {
     fn write(&mut self, text: &[u8]) -> io::Result<()> {
         if let Some(failure) = &self.failure {
             return Err(same(failure));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Tasks of one length.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Row {
+pub struct SweepRow {
     /// Iterations of a task.
     pub iterations: i64,
     /// Seconds that a core spends a task.
@@ -18,20 +18,20 @@ pub struct Row {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
     /// From long tasks to short ones.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SweepRow>,
 }
 
 impl Curve {
     /// The seconds that an iteration takes where it is fastest.
     #[must_use]
     pub fn iteration(&self) -> f64 {
-        let iteration = |row: &Row| row.granularity / row.iterations as f64;
+        let iteration = |row: &SweepRow| row.granularity / row.iterations as f64;
         self.rows.iter().map(iteration).fold(f64::INFINITY, f64::min)
     }
 
     /// The part of a row's time that is spent on iterations, if they are as fast as in the best row.
     #[must_use]
-    pub fn efficiency(&self, row: Row) -> f64 {
+    pub fn efficiency(&self, row: SweepRow) -> f64 {
         row.iterations as f64 * self.iteration() / row.granularity
     }
 
@@ -149,7 +149,7 @@ impl<'a, E> Descent<'a, E> {
     }
 
     fn goes_on(&self) -> bool {
-        let work = |row: &Row| row.iterations as f64 * self.iteration().unwrap_or(f64::INFINITY);
+        let work = |row: &SweepRow| row.iterations as f64 * self.iteration().unwrap_or(f64::INFINITY);
         self.failure.is_none() && self.curve.rows.last().is_none_or(|row| work(row) / row.granularity >= ENOUGH)
     }
 
@@ -167,7 +167,7 @@ impl<'a, E> Descent<'a, E> {
     fn end_row(&mut self, iterations: i64) {
         let granularity = std::mem::replace(&mut self.granularity, f64::INFINITY);
         if granularity.is_finite() {
-            self.curve.rows.push(Row { iterations, granularity });
+            self.curve.rows.push(SweepRow { iterations, granularity });
         }
     }
 

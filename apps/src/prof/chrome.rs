@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use serde::{Serialize, Serializer};
 
-use super::model::{Place, Profile};
-use super::operations::Operation;
+use super::model::{Profile, SpanPlace};
+use super::operations::ProfiledOperation;
 use super::summary::kind_name;
 
 /// Writes a profile.
@@ -38,7 +38,7 @@ impl Serialize for Events<'_> {
 
 /// An event. Times are in microseconds.
 #[derive(Serialize, Default)]
-struct Event {
+struct TraceEvent {
     name: String,
     /// The type of the event.
     #[serde(rename = "ph")]
@@ -76,17 +76,17 @@ fn microseconds(nanoseconds: u64) -> f64 {
 }
 
 /// Returns the events that give nodes and threads their names and their order.
-fn names(profile: &Profile) -> impl Iterator<Item = Event> {
+fn names(profile: &Profile) -> impl Iterator<Item = TraceEvent> {
     let mut nodes: Vec<u16> = profile.lanes.iter().map(|lane| lane.node).collect();
     nodes.sort_unstable();
     nodes.dedup();
-    let about = |what: &str, node, thread, arguments| Event {
+    let about = |what: &str, node, thread, arguments| TraceEvent {
         name: what.to_owned(),
         phase: "M",
         node,
         thread,
         args: Some(arguments),
-        ..Event::default()
+        ..TraceEvent::default()
     };
     let nodes = nodes.into_iter().map(move |node| {
         let name = Arguments::Name { name: format!("node {node}") };
@@ -103,9 +103,9 @@ fn names(profile: &Profile) -> impl Iterator<Item = Event> {
     nodes.chain(lanes)
 }
 
-fn spans(profile: &Profile) -> impl Iterator<Item = Event> {
+fn spans(profile: &Profile) -> impl Iterator<Item = TraceEvent> {
     profile.lanes.iter().enumerate().flat_map(move |(thread, lane)| {
-        lane.spans.iter().map(move |span| Event {
+        lane.spans.iter().map(move |span| TraceEvent {
             name: profile.name(span),
             phase: "X",
             category: Some(kind_name(profile.label(span).kind)),
@@ -113,14 +113,14 @@ fn spans(profile: &Profile) -> impl Iterator<Item = Event> {
             thread: Some(thread),
             time: Some(microseconds(span.start - profile.began)),
             duration: Some(microseconds(span.duration())),
-            ..Event::default()
+            ..TraceEvent::default()
         })
     })
 }
 
 /// An arrow to each operation from what it came after that ended last.
-fn flows(profile: &Profile) -> impl Iterator<Item = Event> {
-    let operations = (0..profile.operations.len() as u32).map(Operation);
+fn flows(profile: &Profile) -> impl Iterator<Item = TraceEvent> {
+    let operations = (0..profile.operations.len() as u32).map(ProfiledOperation);
     let arrows = operations.filter_map(move |operation| {
         let to = profile.bodies(operation).next()?;
         let earlier = profile.before(operation).into_iter();
@@ -135,8 +135,8 @@ fn flows(profile: &Profile) -> impl Iterator<Item = Event> {
     })
 }
 
-fn flow(profile: &Profile, number: usize, phase: &'static str, place: Place, time: u64) -> Event {
-    Event {
+fn flow(profile: &Profile, number: usize, phase: &'static str, place: SpanPlace, time: u64) -> TraceEvent {
+    TraceEvent {
         name: "after".to_owned(),
         phase,
         category: Some("dependence"),
@@ -145,20 +145,20 @@ fn flow(profile: &Profile, number: usize, phase: &'static str, place: Place, tim
         time: Some(microseconds(time - profile.began)),
         id: Some(number as u64),
         binding: (phase == "f").then_some("e"),
-        ..Event::default()
+        ..TraceEvent::default()
     }
 }
 
 /// The bytes in use of each memory.
-fn memories(profile: &Profile) -> impl Iterator<Item = Event> {
+fn memories(profile: &Profile) -> impl Iterator<Item = TraceEvent> {
     profile.memories.iter().flat_map(move |memory| {
-        memory.used.iter().map(move |&(time, bytes)| Event {
+        memory.used.iter().map(move |&(time, bytes)| TraceEvent {
             name: format!("memory {} ({})", memory.memory, memory.kind),
             phase: "C",
             node: profile.lanes.first().map_or(0, |lane| lane.node),
             time: Some(microseconds(time.saturating_sub(profile.began))),
             args: Some(Arguments::Bytes { bytes }),
-            ..Event::default()
+            ..TraceEvent::default()
         })
     })
 }

@@ -6,22 +6,22 @@ use maniple::profile::Kind;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lanes::Span;
-use super::model::{Place, Profile};
-use super::operations::{Cause, Operation};
+use super::model::{Profile, SpanPlace};
+use super::operations::{Cause, ProfiledOperation};
 
 /// A part of the critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct PathStep {
     /// When it began.
     pub start: u64,
     /// When it ended, and the next began.
     pub end: u64,
     /// The operation that ran in the step, and the place of its span; `None` while the next step waited for a worker,
     /// or for a thread outside the runtime.
-    pub work: Option<(Operation, Place)>,
+    pub work: Option<(ProfiledOperation, SpanPlace)>,
 }
 
-impl Step {
+impl PathStep {
     /// How long it took.
     #[must_use]
     pub fn duration(&self) -> u64 {
@@ -38,7 +38,7 @@ impl Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CriticalPath {
     /// The steps, by time.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PathStep>,
 }
 
 impl CriticalPath {
@@ -56,7 +56,7 @@ impl CriticalPath {
     /// How long it is.
     #[must_use]
     pub fn duration(&self) -> u64 {
-        self.steps.iter().map(Step::duration).sum()
+        self.steps.iter().map(PathStep::duration).sum()
     }
 
     /// How long it is on each node that it goes through.
@@ -96,25 +96,25 @@ impl CriticalPath {
 struct Segment {
     start: u64,
     end: u64,
-    place: Place,
+    place: SpanPlace,
 }
 
 /// A segment of an operation, and a moment in it.
 #[derive(Clone, Copy)]
 struct Moment {
-    operation: Operation,
+    operation: ProfiledOperation,
     segment: usize,
     time: u64,
 }
 
 struct Walk<'a> {
     profile: &'a Profile,
-    segments: FxHashMap<Operation, Vec<Segment>>,
+    segments: FxHashMap<ProfiledOperation, Vec<Segment>>,
     /// When operations ended, and other things happened, as far as that was asked.
-    happened: FxHashMap<Operation, u64>,
+    happened: FxHashMap<ProfiledOperation, u64>,
     /// Segments that the path has been through: it goes through none twice, not even in a profile that makes no sense.
-    seen: FxHashSet<(Operation, usize)>,
-    steps: Vec<Step>,
+    seen: FxHashSet<(ProfiledOperation, usize)>,
+    steps: Vec<PathStep>,
 }
 
 impl<'a> Walk<'a> {
@@ -150,14 +150,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn step(&mut self, start: u64, end: u64, work: Option<(Operation, Place)>) {
+    fn step(&mut self, start: u64, end: u64, work: Option<(ProfiledOperation, SpanPlace)>) {
         if start < end {
-            self.steps.push(Step { start, end, work });
+            self.steps.push(PathStep { start, end, work });
         }
     }
 
     /// From when on an operation could have begun, and whose doing that was.
-    fn why_began(&mut self, operation: Operation, start: u64) -> (u64, Option<Moment>) {
+    fn why_began(&mut self, operation: ProfiledOperation, start: u64) -> (u64, Option<Moment>) {
         let launched = self.profile.operations.launched(operation).filter(|launched| launched.time <= start);
         let last = self.latest(self.profile.operations.after(operation), start);
         match (last, launched) {
@@ -192,12 +192,16 @@ impl<'a> Walk<'a> {
     }
 
     /// The latest of these to happen, and when: not after `limit`.
-    fn latest(&mut self, events: impl Iterator<Item = Operation>, limit: u64) -> Option<(u64, Operation)> {
+    fn latest(
+        &mut self,
+        events: impl Iterator<Item = ProfiledOperation>,
+        limit: u64,
+    ) -> Option<(u64, ProfiledOperation)> {
         events.map(|event| (self.happened(event), event)).filter(|&(time, _)| time <= limit).max()
     }
 
     /// Whose doing it was that something happened at `time`: behind merges and the like.
-    fn maker_of(&mut self, mut event: Operation, time: u64) -> Option<Moment> {
+    fn maker_of(&mut self, mut event: ProfiledOperation, time: u64) -> Option<Moment> {
         let mut seen = FxHashSet::default();
         while seen.insert(event) {
             if let Some(end) = self.end_of(event) {
@@ -212,7 +216,7 @@ impl<'a> Walk<'a> {
     }
 
     /// When an operation ended, or something else happened: as it says, or when the last of what it came after did.
-    fn happened(&mut self, event: Operation) -> u64 {
+    fn happened(&mut self, event: ProfiledOperation) -> u64 {
         let profile = self.profile;
         let mut open = vec![(event, false)];
         while let Some((next, is_known_before)) = open.pop() {
@@ -234,27 +238,27 @@ impl<'a> Walk<'a> {
     }
 
     /// When something happened, if the profile tells.
-    fn told(&mut self, event: Operation) -> Option<u64> {
+    fn told(&mut self, event: ProfiledOperation) -> Option<u64> {
         let ended = self.end_of(event).map(|end| end.time);
         let triggered = || self.profile.operations.triggered(event).map(|cause| cause.time);
         ended.or_else(triggered)
     }
 
-    fn end_of(&mut self, operation: Operation) -> Option<Moment> {
+    fn end_of(&mut self, operation: ProfiledOperation) -> Option<Moment> {
         let segments = self.segments(operation);
         let last = segments.last()?;
         Some(Moment { operation, segment: segments.len() - 1, time: last.end })
     }
 
     /// Returns the moment of an operation at a time: the segment that had begun last by then.
-    fn moment(&mut self, operation: Operation, time: u64) -> Option<Moment> {
+    fn moment(&mut self, operation: ProfiledOperation, time: u64) -> Option<Moment> {
         let segments = self.segments(operation);
         let segment = segments.partition_point(|segment| segment.start <= time).checked_sub(1)?;
         Some(Moment { operation, segment, time })
     }
 
     /// The times in which an operation ran: its bodies without the waits in them.
-    fn segments(&mut self, operation: Operation) -> &[Segment] {
+    fn segments(&mut self, operation: ProfiledOperation) -> &[Segment] {
         let profile = self.profile;
         self.segments.entry(operation).or_insert_with(|| {
             let bodies = profile.bodies(operation).filter(|&place| profile.kind(place) != Kind::Waiting);
@@ -263,7 +267,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn without_waits(profile: &Profile, operation: Operation, place: Place) -> Vec<Segment> {
+fn without_waits(profile: &Profile, operation: ProfiledOperation, place: SpanPlace) -> Vec<Segment> {
     let body = profile.span(place);
     let spans = &profile.lanes[place.lane as usize].spans[place.span as usize + 1..];
     let within = spans.iter().take_while(|span| span.depth > body.depth);
@@ -282,7 +286,7 @@ fn without_waits(profile: &Profile, operation: Operation, place: Place) -> Vec<S
 ///
 /// By the order of dependences (Kahn 1962), in time linear in them.
 #[must_use]
-pub fn longest_chain(profile: &Profile) -> (u64, Vec<Operation>) {
+pub fn longest_chain(profile: &Profile) -> (u64, Vec<ProfiledOperation>) {
     let count = profile.operations.len();
     let work = work(profile);
     let edges = || profile.operations.pairs().iter().copied().chain(profile.operations.triggers());
@@ -308,8 +312,8 @@ pub fn longest_chain(profile: &Profile) -> (u64, Vec<Operation>) {
         }
     }
     let Some((length, last)) = end else { return (0, Vec::new()) };
-    let mut chain: Vec<Operation> =
-        std::iter::successors(Some(last), |&number| longest[number as usize].1).map(Operation).collect();
+    let mut chain: Vec<ProfiledOperation> =
+        std::iter::successors(Some(last), |&number| longest[number as usize].1).map(ProfiledOperation).collect();
     chain.reverse();
     (length, chain)
 }
@@ -343,7 +347,7 @@ mod tests {
 
     /// Steps as times, and names of what was done.
     fn steps(profile: &Profile) -> Vec<(u64, u64, Option<String>)> {
-        let named = |step: &Step| step.work.map(|(_, place)| profile.name(profile.span(place)));
+        let named = |step: &PathStep| step.work.map(|(_, place)| profile.name(profile.span(place)));
         CriticalPath::of(profile).steps.iter().map(|step| (step.start, step.end, named(step))).collect()
     }
 
@@ -492,7 +496,7 @@ mod tests {
             let profile = profile(&tasks, &schedule(&tasks, workers), workers);
             let (length, chain) = longest_chain(&profile);
             prop_assert_eq!(length, (0..tasks.0.len()).map(|number| longest(&tasks, number)).max().unwrap());
-            let took = |operation: Operation| profile.body(operation).map_or(0, Span::duration);
+            let took = |operation: ProfiledOperation| profile.body(operation).map_or(0, Span::duration);
             prop_assert_eq!(chain.iter().map(|&operation| took(operation)).sum::<u64>(), length);
             prop_assert!(chain.windows(2).all(|two| profile.operations.after(two[1]).any(|earlier| earlier == two[0])));
         }
@@ -502,7 +506,8 @@ mod tests {
             let times = schedule(&tasks, workers);
             let profile = profile(&tasks, &times, workers);
             let path = CriticalPath::of(&profile);
-            let began = |step: &Step| times.iter().position(|&(start, end, _)| (start, end) == (step.start, step.end));
+            let began =
+                |step: &PathStep| times.iter().position(|&(start, end, _)| (start, end) == (step.start, step.end));
             prop_assert_eq!(path.duration(), profile.ended - profile.began);
             prop_assert!(path.steps.windows(2).all(|two| two[0].end == two[1].start));
             for (number, step) in path.steps.iter().enumerate() {
@@ -518,7 +523,7 @@ mod tests {
                 // The schedule leaves no gap: what is before the step is a cause, or a step in which nothing ran.
                 prop_assert_eq!(last, step.start);
                 let before = number.checked_sub(1).map(|before| path.steps[before]);
-                let is_cause = |before: Step| earlier.iter().any(|&found| times[found].1 == before.end)
+                let is_cause = |before: PathStep| earlier.iter().any(|&found| times[found].1 == before.end)
                     || times.iter().any(|other| other.2 == place.lane as usize && other.1 == before.end)
                     || (before.work.is_none() && before.start == profile.began);
                 prop_assert!(before.is_none_or(is_cause));

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use maniple::profile::{Kind, Record, Recording, ThreadRecording};
 
-use super::operations::{Operation, Operations};
+use super::operations::{Operations, ProfiledOperation};
 
 /// A span: work that a thread did for a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Span {
     /// Which point of the label's domain.
     pub index: u32,
     /// Whose work it was.
-    pub operation: Option<Operation>,
+    pub operation: Option<ProfiledOperation>,
     /// When it began, in nanoseconds.
     pub start: u64,
     /// When it ended; not before.

@@ -16,7 +16,7 @@ pub struct End {
 
 /// A message of which both processes tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct ProfiledMessage {
     /// The sender's end.
     pub sent: End,
     /// The receiver's end.
@@ -33,7 +33,7 @@ type Name = (u16, u16, u64);
 
 /// The messages between processes that have recorded these, each of which says of which node of the job it is.
 #[must_use]
-pub fn messages(recordings: &[Recording]) -> Vec<Message> {
+pub fn messages(recordings: &[Recording]) -> Vec<ProfiledMessage> {
     let mut sent: FxHashMap<Name, End> = FxHashMap::default();
     for (end, node, record) in ends(recordings) {
         if let Record::Sent { to, number, .. } = record {
@@ -41,7 +41,9 @@ pub fn messages(recordings: &[Recording]) -> Vec<Message> {
         }
     }
     let received = ends(recordings).filter_map(|(received, node, record)| match record {
-        Record::Received { from, number, .. } => Some(Message { sent: *sent.get(&(from, node, number))?, received }),
+        Record::Received { from, number, .. } => {
+            Some(ProfiledMessage { sent: *sent.get(&(from, node, number))?, received })
+        }
         _ => None,
     });
     received.collect()
@@ -80,7 +82,9 @@ mod tests {
         zero.received(61, 1, 1, 9);
         let found: Vec<_> = messages(&[zero.0, one.0])
             .iter()
-            .map(|Message { sent, received }| [sent, received].map(|end| (end.recording, end.operation.0, end.time)))
+            .map(|ProfiledMessage { sent, received }| {
+                [sent, received].map(|end| (end.recording, end.operation.0, end.time))
+            })
             .collect();
         assert_eq!(found, [[(1, 7, 5), (0, 60, 8)], [(0, 8, 20), (1, 50, 25)], [(0, 7, 10), (1, 51, 15)]]);
     }

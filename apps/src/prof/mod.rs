@@ -68,7 +68,7 @@ A program of your own that uses the library records if it is told where:
 
 /// Which profile to look at, and how.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct ProfOptions {
     /// The profile; of several processes of a job, all that are to be looked at together
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
@@ -99,7 +99,7 @@ pub struct Options {
 /// # Errors
 /// [`Error::Profile`] if it can't be read, [`Error::Write`] if a file can't be written, [`Error::Serve`] if the page
 /// can't be served, [`Error::Usage`] if a file would be written over the profile, or named twice.
-pub fn run(options: &Options) -> Result<()> {
+pub fn run(options: &ProfOptions) -> Result<()> {
     for written in [&options.output, &options.chrome].into_iter().flatten() {
         if options.files.iter().any(|file| is_same(written, file)) {
             let file = written.display();

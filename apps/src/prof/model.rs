@@ -5,7 +5,7 @@ use maniple::profile::{Completeness, Header, Kind, Label, Record, Recording};
 use rustc_hash::FxHashSet;
 
 use super::lanes::{Lane, Slice, Span, is_runtime, lanes};
-use super::operations::{Operation, Operations};
+use super::operations::{Operations, ProfiledOperation};
 
 /// A profile as it is looked at. Times are in nanoseconds since it began.
 #[derive(Debug)]
@@ -29,14 +29,14 @@ pub struct Profile {
     /// The slices of each lane.
     slices: Vec<Vec<Slice>>,
     /// The bodies of each operation, by operation and time.
-    places: Vec<(Operation, Place)>,
+    places: Vec<(ProfiledOperation, SpanPlace)>,
     /// Notes on the profile for its reader.
     notes: Vec<String>,
 }
 
 /// The place of a span: ordered by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct SpanPlace {
     start: u64,
     /// The lane.
     pub lane: u32,
@@ -90,13 +90,13 @@ impl Profile {
 
     /// The span at a place.
     #[must_use]
-    pub fn span(&self, place: Place) -> &Span {
+    pub fn span(&self, place: SpanPlace) -> &Span {
         &self.lanes[place.lane as usize].spans[place.span as usize]
     }
 
     /// The kind of a span.
     #[must_use]
-    pub fn kind(&self, place: Place) -> Kind {
+    pub fn kind(&self, place: SpanPlace) -> Kind {
         self.label(self.span(place)).kind
     }
 
@@ -116,7 +116,7 @@ impl Profile {
     }
 
     /// The spans of an operation that are within no other span of its own, by time: its work, and its waits in between.
-    pub fn bodies(&self, operation: Operation) -> impl DoubleEndedIterator<Item = Place> {
+    pub fn bodies(&self, operation: ProfiledOperation) -> impl DoubleEndedIterator<Item = SpanPlace> {
         let first = self.places.partition_point(|&(earlier, _)| earlier < operation);
         let last = self.places.partition_point(|&(earlier, _)| earlier <= operation);
         self.places[first..last].iter().map(|&(_, place)| place)
@@ -124,14 +124,14 @@ impl Profile {
 
     /// The first body of an operation that is no wait.
     #[must_use]
-    pub fn body(&self, operation: Operation) -> Option<&Span> {
+    pub fn body(&self, operation: ProfiledOperation) -> Option<&Span> {
         self.bodies(operation).map(|place| self.span(place)).find(|span| self.label(span).kind != Kind::Waiting)
     }
 
     /// When the last of what an operation waited for had happened, if that was after its launch: as the profile tells;
     /// or, as it does not tell for what is replayed, when the last of those that the operation came after had ended.
     #[must_use]
-    pub fn ready(&self, operation: Operation) -> Option<u64> {
+    pub fn ready(&self, operation: ProfiledOperation) -> Option<u64> {
         self.operations.ready(operation).or_else(|| {
             let launched = self.operations.launched(operation)?.time;
             // What a message made happen is there before its thread has ended with it.
@@ -144,7 +144,7 @@ impl Profile {
 
     /// The operations with spans that an operation came after, also through merges and events; no more than some.
     #[must_use]
-    pub fn before(&self, operation: Operation) -> Vec<Operation> {
+    pub fn before(&self, operation: ProfiledOperation) -> Vec<ProfiledOperation> {
         let (mut seen, mut open, mut found) = (FxHashSet::from_iter([operation]), vec![operation], Vec::new());
         while let Some(next) = open.pop()
             && seen.len() < MOST_BEFORE
@@ -166,7 +166,7 @@ impl Profile {
 
     /// Pairs of an event and the operation that triggered it, for operations that had ended by then: an operation that
     /// triggers an event while it goes on is not waited for.
-    pub fn triggers(&self) -> impl Iterator<Item = (Operation, Operation)> {
+    pub fn triggers(&self) -> impl Iterator<Item = (ProfiledOperation, ProfiledOperation)> {
         self.operations.triggers().filter(|&(event, by)| {
             self.operations.triggered(event).is_some_and(|cause| self.had_ended(by, cause.time).is_some())
         })
@@ -174,7 +174,7 @@ impl Profile {
 
     /// The operation, if it had ended by then, or is a message: that makes happen what it came for, and then its thread
     /// goes on.
-    fn had_ended(&self, operation: Operation, time: u64) -> Option<Operation> {
+    fn had_ended(&self, operation: ProfiledOperation, time: u64) -> Option<ProfiledOperation> {
         let ended = self.bodies(operation).map(|place| self.span(place).end).max();
         let had_ended = ended.is_none_or(|ended| ended <= time) || self.operations.is_message(operation);
         had_ended.then_some(operation)
@@ -238,11 +238,11 @@ pub fn warning(completeness: Completeness) -> Option<String> {
 /// So many events are looked at to find out what an operation came after.
 const MOST_BEFORE: usize = 1000;
 
-fn places(lanes: &[Lane]) -> Vec<(Operation, Place)> {
+fn places(lanes: &[Lane]) -> Vec<(ProfiledOperation, SpanPlace)> {
     let mut places = Vec::new();
     for (lane, Lane { spans, .. }) in lanes.iter().enumerate() {
         for (number, span) in spans.iter().enumerate().filter(|(_, span)| span.is_body) {
-            let place = Place { start: span.start, lane: lane as u32, span: number as u32 };
+            let place = SpanPlace { start: span.start, lane: lane as u32, span: number as u32 };
             places.extend(span.operation.map(|operation| (operation, place)));
         }
     }

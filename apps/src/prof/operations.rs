@@ -5,9 +5,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An operation of a profile, or something that happened and that operations wait for: its place in [`Operations`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Operation(pub u32);
+pub struct ProfiledOperation(pub u32);
 
-impl Operation {
+impl ProfiledOperation {
     /// Its place as an index.
     #[must_use]
     pub fn index(self) -> usize {
@@ -19,7 +19,7 @@ impl Operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cause {
     /// The operation; `None` if a thread outside the runtime did it.
-    pub by: Option<Operation>,
+    pub by: Option<ProfiledOperation>,
     /// When.
     pub time: u64,
 }
@@ -38,17 +38,17 @@ pub struct Moved {
 /// Operations, and what came after what.
 #[derive(Debug, Default)]
 pub struct Operations {
-    numbers: FxHashMap<OperationId, Operation>,
-    launched: FxHashMap<Operation, Cause>,
-    ready: FxHashMap<Operation, u64>,
-    triggered: FxHashMap<Operation, Cause>,
-    moved: FxHashMap<Operation, Moved>,
+    numbers: FxHashMap<OperationId, ProfiledOperation>,
+    launched: FxHashMap<ProfiledOperation, Cause>,
+    ready: FxHashMap<ProfiledOperation, u64>,
+    triggered: FxHashMap<ProfiledOperation, Cause>,
+    moved: FxHashMap<ProfiledOperation, Moved>,
     /// Operations that are done because a message has come from another process.
-    messages: FxHashSet<Operation>,
+    messages: FxHashSet<ProfiledOperation>,
     /// Operation, when it began to wait, and for what; sorted.
-    awaited: Vec<(Operation, u64, Operation)>,
+    awaited: Vec<(ProfiledOperation, u64, ProfiledOperation)>,
     /// Pairs of an operation and one that it came after; sorted, each once.
-    after: Vec<(Operation, Operation)>,
+    after: Vec<(ProfiledOperation, ProfiledOperation)>,
 }
 
 impl Operations {
@@ -111,7 +111,7 @@ impl Operations {
         operation: OperationId,
         by: OperationId,
         time: u64,
-        causes: impl Fn(&mut Self) -> &mut FxHashMap<Operation, Cause>,
+        causes: impl Fn(&mut Self) -> &mut FxHashMap<ProfiledOperation, Cause>,
     ) {
         if let Some(operation) = self.number(operation) {
             let by = self.number(by);
@@ -125,8 +125,8 @@ impl Operations {
         }
     }
 
-    fn number(&mut self, id: OperationId) -> Option<Operation> {
-        let next = Operation(self.numbers.len() as u32);
+    fn number(&mut self, id: OperationId) -> Option<ProfiledOperation> {
+        let next = ProfiledOperation(self.numbers.len() as u32);
         (!id.is_none()).then(|| *self.numbers.entry(id).or_insert(next))
     }
 
@@ -144,54 +144,54 @@ impl Operations {
 
     /// The operation of this name.
     #[must_use]
-    pub fn find(&self, id: OperationId) -> Option<Operation> {
+    pub fn find(&self, id: OperationId) -> Option<ProfiledOperation> {
         self.numbers.get(&id).copied()
     }
 
     /// The operation that launched an operation, and when.
     #[must_use]
-    pub fn launched(&self, operation: Operation) -> Option<Cause> {
+    pub fn launched(&self, operation: ProfiledOperation) -> Option<Cause> {
         self.launched.get(&operation).copied()
     }
 
     /// When the last of what an operation waited for had happened, if that was after its launch.
     #[must_use]
-    pub fn ready(&self, operation: Operation) -> Option<u64> {
+    pub fn ready(&self, operation: ProfiledOperation) -> Option<u64> {
         self.ready.get(&operation).copied()
     }
 
     /// The operation that triggered an event, which is no operation's end, and when.
     #[must_use]
-    pub fn triggered(&self, event: Operation) -> Option<Cause> {
+    pub fn triggered(&self, event: ProfiledOperation) -> Option<Cause> {
         self.triggered.get(&event).copied()
     }
 
     /// The bytes that an operation moved.
     #[must_use]
-    pub fn moved(&self, operation: Operation) -> Option<Moved> {
+    pub fn moved(&self, operation: ProfiledOperation) -> Option<Moved> {
         self.moved.get(&operation).copied()
     }
 
     /// Whether an operation is done because a message has come from another process.
     #[must_use]
-    pub fn is_message(&self, operation: Operation) -> bool {
+    pub fn is_message(&self, operation: ProfiledOperation) -> bool {
         self.messages.contains(&operation)
     }
 
     /// The waits of an operation after it had begun: when it began to wait, and for which operation or event.
-    pub fn awaited(&self, operation: Operation) -> impl Iterator<Item = (u64, Operation)> {
+    pub fn awaited(&self, operation: ProfiledOperation) -> impl Iterator<Item = (u64, ProfiledOperation)> {
         let first = self.awaited.partition_point(|&(earlier, ..)| earlier < operation);
         let own = self.awaited[first..].iter().take_while(move |&&(found, ..)| found == operation);
         own.map(|&(_, time, event)| (time, event))
     }
 
     /// All that was waited for by what had begun: the operation, when it began to wait, and for what.
-    pub fn all_awaited(&self) -> impl Iterator<Item = (Operation, u64, Operation)> {
+    pub fn all_awaited(&self) -> impl Iterator<Item = (ProfiledOperation, u64, ProfiledOperation)> {
         self.awaited.iter().copied()
     }
 
     /// The operations that an operation came after.
-    pub fn after(&self, operation: Operation) -> impl Iterator<Item = Operation> {
+    pub fn after(&self, operation: ProfiledOperation) -> impl Iterator<Item = ProfiledOperation> {
         let first = self.after.partition_point(|&(earlier, _)| earlier < operation);
         let own = self.after[first..].iter().take_while(move |&&(found, _)| found == operation);
         own.map(|&(_, earlier)| earlier)
@@ -199,17 +199,17 @@ impl Operations {
 
     /// All pairs of an operation and one that it came after.
     #[must_use]
-    pub fn pairs(&self) -> &[(Operation, Operation)] {
+    pub fn pairs(&self) -> &[(ProfiledOperation, ProfiledOperation)] {
         &self.after
     }
 
     /// All pairs of an event and the operation that triggered it while it ran.
-    pub fn triggers(&self) -> impl Iterator<Item = (Operation, Operation)> {
+    pub fn triggers(&self) -> impl Iterator<Item = (ProfiledOperation, ProfiledOperation)> {
         self.triggered.iter().filter_map(|(&event, cause)| Some((event, cause.by?)))
     }
 
     /// All bytes that were moved, each with the operation that moved them.
-    pub fn moves(&self) -> impl Iterator<Item = (Operation, Moved)> {
+    pub fn moves(&self) -> impl Iterator<Item = (ProfiledOperation, Moved)> {
         self.moved.iter().map(|(&operation, &moved)| (operation, moved))
     }
 }
@@ -221,7 +221,7 @@ mod tests {
     use super::super::script::Script;
     use super::*;
 
-    fn earlier(operations: &Operations, id: u64) -> Vec<Option<Operation>> {
+    fn earlier(operations: &Operations, id: u64) -> Vec<Option<ProfiledOperation>> {
         let operation = operations.find(OperationId(id)).expect("it was named");
         operations.after(operation).map(Some).collect()
     }

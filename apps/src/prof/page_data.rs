@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::columns::{Columns, Packed};
 use super::critical_path::{CriticalPath, longest_chain};
 use super::lanes::Span;
-use super::model::{MemoryUse, Place, Profile};
-use super::operations::Operation;
+use super::model::{MemoryUse, Profile, SpanPlace};
+use super::operations::ProfiledOperation;
 use super::statistics::{Activity, Times, activities, times};
 use super::summary::{KINDS, kind_name};
 
@@ -154,11 +154,11 @@ impl TimesData {
 }
 
 /// Transfers by the memories between which they move data, in the order of their beginning.
-struct Channels(Vec<(ChannelData, Vec<Place>)>);
+struct Channels(Vec<(ChannelData, Vec<SpanPlace>)>);
 
 impl Channels {
     fn of(profile: &Profile) -> Self {
-        let mut channels: BTreeMap<(bool, u32, u32), (u64, Vec<Place>)> = BTreeMap::new();
+        let mut channels: BTreeMap<(bool, u32, u32), (u64, Vec<SpanPlace>)> = BTreeMap::new();
         for (operation, moved) in profile.operations.moves() {
             let Some(place) = profile.bodies(operation).next() else { continue };
             let is_fill = profile.kind(place) == Kind::Fill;
@@ -174,7 +174,7 @@ impl Channels {
         Self(named.collect())
     }
 
-    fn places(&self) -> impl Iterator<Item = Place> {
+    fn places(&self) -> impl Iterator<Item = SpanPlace> {
         self.0.iter().flat_map(|(_, places)| places.iter().copied())
     }
 }
@@ -182,7 +182,7 @@ impl Channels {
 /// No operation, no span, no time; what there is, is one more.
 const NONE: u64 = 0;
 
-fn operation(operation: Option<Operation>) -> u64 {
+fn operation(operation: Option<ProfiledOperation>) -> u64 {
     operation.map_or(NONE, |operation| u64::from(operation.0) + 1)
 }
 
@@ -208,8 +208,8 @@ fn columns(profile: &Profile, channels: &Channels) -> Columns {
         }),
     );
 
-    let operations = || (0..profile.operations.len() as u32).map(Operation);
-    let launched = |found: Operation| profile.operations.launched(found);
+    let operations = || (0..profile.operations.len() as u32).map(ProfiledOperation);
+    let launched = |found: ProfiledOperation| profile.operations.launched(found);
     let time = |time: Option<u64>| time.map_or(NONE, |time| since(time) + 1);
     columns.add("operation.launched", operations().map(|found| time(launched(found).map(|cause| cause.time))));
     columns.add("operation.by", operations().map(|found| operation(launched(found).and_then(|cause| cause.by))));
@@ -224,7 +224,7 @@ fn columns(profile: &Profile, channels: &Channels) -> Columns {
     columns.add("path.start", path.steps.iter().map(|step| since(step.start)));
     columns.add("path.end", path.steps.iter().map(|step| since(step.end)));
     let firsts = first_spans(profile);
-    let number = |place: Place| (firsts[place.lane as usize] + place.span as usize) as u64;
+    let number = |place: SpanPlace| (firsts[place.lane as usize] + place.span as usize) as u64;
     columns.add("path.span", path.steps.iter().map(|step| step.work.map_or(NONE, |(_, place)| number(place) + 1)));
     columns.add("transfer.span", channels.places().map(number));
 
@@ -239,7 +239,7 @@ fn columns(profile: &Profile, channels: &Channels) -> Columns {
 fn add_order(profile: &Profile, columns: &mut Columns) {
     let operations = &profile.operations;
     let awaited = operations.all_awaited().map(|(operation, _, event)| (operation, event));
-    let mut pairs: Vec<(Operation, Operation)> =
+    let mut pairs: Vec<(ProfiledOperation, ProfiledOperation)> =
         operations.pairs().iter().copied().chain(profile.triggers()).chain(awaited).collect();
     pairs.sort_unstable();
     pairs.dedup();

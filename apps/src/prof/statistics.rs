@@ -4,7 +4,7 @@ use maniple::profile::Kind;
 use rustc_hash::FxHashMap;
 
 use super::model::Profile;
-use super::operations::Operation;
+use super::operations::ProfiledOperation;
 
 /// How long things of one name took, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub fn times(profile: &Profile) -> Vec<Times> {
 /// A unit that is counted once.
 #[derive(PartialEq, Eq, Hash)]
 enum Unit {
-    Operation(Operation),
+    Operation(ProfiledOperation),
     Span(usize, u32),
 }
 

@@ -4,7 +4,7 @@
 use maniple::profile::Recording;
 
 use super::clocks::{Correction, Exchanged, corrections};
-use super::messages::{End, Message, node_of};
+use super::messages::{End, ProfiledMessage, node_of};
 use super::summary::time;
 
 /// How the times of a recording are told by the clock that all of them have in common.
@@ -29,12 +29,12 @@ impl Timeline {
 
 /// Returns the timelines of recordings that sent each other these messages, and notes on them for the reader.
 #[must_use]
-pub fn timelines(recordings: &[Recording], messages: &[Message]) -> (Vec<Timeline>, Vec<String>) {
+pub fn timelines(recordings: &[Recording], messages: &[ProfiledMessage]) -> (Vec<Timeline>, Vec<String>) {
     let began = recordings.iter().map(|recording| recording.header.began).min().unwrap_or_default();
     let late: Vec<u64> = recordings.iter().map(|recording| recording.header.began - began).collect();
     let shown = |end: &End| (end.recording, end.time.saturating_add(late[end.recording]) as f64);
     let exchanged: Vec<Exchanged> = (messages.iter())
-        .map(|Message { sent, received }| Exchanged { sent: shown(sent), received: shown(received) })
+        .map(|ProfiledMessage { sent, received }| Exchanged { sent: shown(sent), received: shown(received) })
         .collect();
     let corrections = corrections(recordings.len(), &exchanged);
     let begins = late.iter().zip(&corrections).map(|(&late, correction)| late as f64 + correction.at(late as f64));

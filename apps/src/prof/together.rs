@@ -7,7 +7,7 @@
 use maniple::profile::{Completeness, Header, OperationId, Record, Recording, Thread, ThreadRecording};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::messages::{Message, messages, node_of};
+use super::messages::{ProfiledMessage, messages, node_of};
 use super::summary::time;
 use super::timelines::{Timeline, timelines};
 
@@ -43,7 +43,7 @@ pub fn together(mut recordings: Vec<Recording>) -> Option<Together> {
     let mut operations = Operations { next: 1, ..Operations::default() };
     for (number, (recording, timeline)) in recordings.into_iter().zip(&timelines).enumerate() {
         operations.begin(&recording);
-        let ends = messages.iter_mut().flat_map(|Message { sent, received }| [sent, received]);
+        let ends = messages.iter_mut().flat_map(|ProfiledMessage { sent, received }| [sent, received]);
         for end in ends.filter(|end| end.recording == number) {
             operations.name(&mut end.operation);
             end.time = timeline.at(end.time);
@@ -89,8 +89,8 @@ fn set_node(recording: &mut Recording, node: u16) {
 }
 
 /// Has what messages brought about come after what sent them.
-fn tie(whole: &mut Recording, messages: &[Message], operations: &mut Operations) {
-    let ties = messages.iter().flat_map(|Message { sent, received }| {
+fn tie(whole: &mut Recording, messages: &[ProfiledMessage], operations: &mut Operations) {
+    let ties = messages.iter().flat_map(|ProfiledMessage { sent, received }| {
         // The operation that sent it may have gone on with other things: what counts is when it left.
         let (event, by, time) = (operations.fresh(), sent.operation, sent.time.min(received.time));
         let after = [event, by, OperationId::NONE, OperationId::NONE];

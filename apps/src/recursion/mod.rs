@@ -13,7 +13,7 @@ pub use maniple_tasks::recursion as tasks;
 use self::tasks::{Board, Interval, fibonacci, integral_of_spikes, quadrature, queens};
 use crate::error::{Error as AppError, Result as AppResult};
 use crate::options::{RuntimeOptions, default_from_command_line};
-use crate::report::{Table, amount, rate, scientific, seconds};
+use crate::report::{ReportTable, amount, rate, scientific, seconds};
 use crate::verify::is_within;
 
 /// The long description of `maniple run recursion`, which its `--help` shows.
@@ -37,10 +37,10 @@ Examples:
 
 /// Which tree to run.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct RecursionOptions {
     /// Function to compute
-    #[arg(value_enum, default_value_t = Kind::Fibonacci)]
-    pub kind: Kind,
+    #[arg(value_enum, default_value_t = FunctionKind::Fibonacci)]
+    pub kind: FunctionKind,
 
     /// How large: the number, the board, or the digits [default: 30, 12, 10]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32))]
@@ -51,11 +51,11 @@ pub struct Options {
     pub runtime: RuntimeOptions,
 }
 
-default_from_command_line!(Options);
+default_from_command_line!(RecursionOptions);
 
 /// Functions that can be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
+pub enum FunctionKind {
     /// Fibonacci numbers.
     Fibonacci,
     /// Queens on a board.
@@ -81,14 +81,14 @@ enum Tree {
 
 /// The result of a tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
+pub enum TreeValue {
     /// A number or a count.
     Whole(u64),
     /// An integral.
     Real(f64),
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for TreeValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Whole(value) => value.fmt(f),
@@ -99,22 +99,22 @@ impl fmt::Display for Value {
 
 /// A tree that was run.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct RecursionReport {
     /// The description of the computation.
     pub what: String,
     /// The result.
-    pub value: Value,
+    pub value: TreeValue,
     /// The tasks that each node has run.
     pub tasks: Vec<u64>,
     /// How long it took.
     pub time: Duration,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for RecursionReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.tasks.iter().sum();
         let nodes: Vec<String> = self.tasks.iter().map(u64::to_string).collect();
-        let table = Table::new()
+        let table = ReportTable::new()
             .line("result", self.value)
             .line("tasks run", all)
             .maybe("by each node", (nodes.len() > 1).then(|| nodes.join(", ")))
@@ -125,7 +125,7 @@ impl fmt::Display for Report {
 }
 
 impl Tree {
-    fn new(options: &Options) -> AppResult<Self> {
+    fn new(options: &RecursionOptions) -> AppResult<Self> {
         let limited = |name: &str, default, range: std::ops::RangeInclusive<u32>| {
             let size = options.size.unwrap_or(default);
             let (first, last) = (range.start(), range.end());
@@ -133,31 +133,31 @@ impl Tree {
             range.contains(&size).then_some(size).ok_or_else(expected)
         };
         Ok(match options.kind {
-            Kind::Fibonacci => Self::Fibonacci(limited("fibonacci", 30, 0..=90)?),
-            Kind::Queens => Self::Queens(limited("queens", 12, 0..=QUEENS.len() as u32 - 1)?),
-            Kind::Quadrature => Self::Quadrature(limited("quadrature", 10, 1..=13)?),
+            FunctionKind::Fibonacci => Self::Fibonacci(limited("fibonacci", 30, 0..=90)?),
+            FunctionKind::Queens => Self::Queens(limited("queens", 12, 0..=QUEENS.len() as u32 - 1)?),
+            FunctionKind::Quadrature => Self::Quadrature(limited("quadrature", 10, 1..=13)?),
         })
     }
 
-    async fn compute(self, cx: &Context) -> Result<Value> {
+    async fn compute(self, cx: &Context) -> Result<TreeValue> {
         Ok(match self {
-            Self::Fibonacci(n) => Value::Whole(cx.launch(fibonacci(n)).await?),
-            Self::Queens(size) => Value::Whole(cx.launch(queens(Board::new(size), ROWS.min(size))).await?),
+            Self::Fibonacci(n) => TreeValue::Whole(cx.launch(fibonacci(n)).await?),
+            Self::Queens(size) => TreeValue::Whole(cx.launch(queens(Board::new(size), ROWS.min(size))).await?),
             Self::Quadrature(digits) => {
-                Value::Real(cx.launch(quadrature(Interval::new(0.0, 1.0), tolerance(digits))).await?)
+                TreeValue::Real(cx.launch(quadrature(Interval::new(0.0, 1.0), tolerance(digits))).await?)
             }
         })
     }
 
     /// Compares with what is known.
-    fn check(self, value: Value) -> AppResult<()> {
+    fn check(self, value: TreeValue) -> AppResult<()> {
         let expected = match self {
-            Self::Fibonacci(n) => Value::Whole((0..n).fold((0, 1), |(a, b): (u64, u64), _| (b, a + b)).0),
-            Self::Queens(size) => Value::Whole(QUEENS[size as usize]),
-            Self::Quadrature(_) => Value::Real(integral_of_spikes()),
+            Self::Fibonacci(n) => TreeValue::Whole((0..n).fold((0, 1), |(a, b): (u64, u64), _| (b, a + b)).0),
+            Self::Queens(size) => TreeValue::Whole(QUEENS[size as usize]),
+            Self::Quadrature(_) => TreeValue::Real(integral_of_spikes()),
         };
         let is_right = match (self, value, expected) {
-            (Self::Quadrature(digits), Value::Real(value), Value::Real(expected)) => {
+            (Self::Quadrature(digits), TreeValue::Real(value), TreeValue::Real(expected)) => {
                 // The estimate of the error is one; rounding adds to it.
                 is_within((value - expected).abs(), 10.0 * tolerance(digits) + 1e-13)
             }
@@ -187,16 +187,16 @@ fn tolerance(digits: u32) -> f64 {
 /// # Errors
 /// [`AppError::Usage`] if the size is out of bounds, [`AppError::Verification`] if the result is wrong,
 /// [`AppError::Runtime`] if a task fails.
-pub fn run(options: &Options) -> AppResult<Report> {
+pub fn run(options: &RecursionOptions) -> AppResult<RecursionReport> {
     let tree = Tree::new(options)?;
     options.runtime.run(|runtime| {
         let (value, tasks, time) = runtime.run(async |cx| measure(cx, tree, runtime).await)?;
         tree.check(value)?;
-        Ok(Report { what: tree.to_string(), value, tasks, time })
+        Ok(RecursionReport { what: tree.to_string(), value, tasks, time })
     })
 }
 
-async fn measure(cx: &Context, tree: Tree, runtime: &Runtime) -> Result<(Value, Vec<u64>, Duration)> {
+async fn measure(cx: &Context, tree: Tree, runtime: &Runtime) -> Result<(TreeValue, Vec<u64>, Duration)> {
     let before = runtime.statistics().tasks;
     // All nodes are there.
     cx.per_node(0_u64).reduce(Sum).await?;
@@ -217,23 +217,28 @@ mod tests {
 
     #[test]
     fn every_tree_gives_what_is_known() {
-        for (kind, size) in [(Kind::Fibonacci, 15), (Kind::Queens, 8), (Kind::Queens, 3), (Kind::Quadrature, 8)] {
-            let report = run(&Options { kind, size: Some(size), ..Options::default() });
+        for (kind, size) in [
+            (FunctionKind::Fibonacci, 15),
+            (FunctionKind::Queens, 8),
+            (FunctionKind::Queens, 3),
+            (FunctionKind::Quadrature, 8),
+        ] {
+            let report = run(&RecursionOptions { kind, size: Some(size), ..RecursionOptions::default() });
             assert!(report.is_ok_and(|report| report.tasks[0] > 1), "{kind:?}");
         }
     }
 
     #[test]
     fn sizes_out_of_bounds_are_refused() {
-        for (kind, size) in [(Kind::Fibonacci, 91), (Kind::Queens, 18), (Kind::Quadrature, 0)] {
-            let refused = run(&Options { kind, size: Some(size), ..Options::default() });
+        for (kind, size) in [(FunctionKind::Fibonacci, 91), (FunctionKind::Queens, 18), (FunctionKind::Quadrature, 0)] {
+            let refused = run(&RecursionOptions { kind, size: Some(size), ..RecursionOptions::default() });
             assert!(matches!(refused, Err(AppError::Usage(text)) if text.contains("must be")), "{kind:?}");
         }
     }
 
     #[test]
     fn wrong_results_are_found_out() {
-        assert!(Tree::Fibonacci(10).check(Value::Whole(54)).is_err());
-        assert!(Tree::Quadrature(8).check(Value::Real(integral_of_spikes() + 1e-6)).is_err());
+        assert!(Tree::Fibonacci(10).check(TreeValue::Whole(54)).is_err());
+        assert!(Tree::Quadrature(8).check(TreeValue::Real(integral_of_spikes() + 1e-6)).is_err());
     }
 }

@@ -16,7 +16,7 @@ use self::tasks::{Cell, add_stars, copy_tile, largest_error, make_slope, raise};
 use crate::error::{Error as AppError, Result as AppResult};
 use crate::options::{MOST_PIECES, RuntimeOptions, default_from_command_line, positive, workers_of_job};
 use crate::progress::Progress;
-use crate::report::{Table, amount, rate, scientific, seconds};
+use crate::report::{ReportTable, amount, rate, scientific, seconds};
 use crate::state::{Loaded, Saving, StateOptions, Subject};
 use crate::verify::{is_within, worse};
 
@@ -52,7 +52,7 @@ give data more memory with --memory, or take a smaller grid with --size; the map
 
 /// The grid to work on, and how.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct StencilOptions {
     /// Points of the grid: N for a square, or ROWSxCOLUMNS; in all at most 281474976710656
     #[arg(long, value_name = "N|NxM", default_value = "1000", allow_hyphen_values = true)]
     pub size: Extents,
@@ -84,7 +84,7 @@ pub struct Options {
     pub runtime: RuntimeOptions,
 }
 
-default_from_command_line!(Options);
+default_from_command_line!(StencilOptions);
 
 fn radius(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|radius| (1..=4).contains(radius));
@@ -121,7 +121,7 @@ impl fmt::Display for Extents {
 
 /// The result of a run.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct StencilReport {
     /// The grid.
     pub size: Extents,
     /// The tiles.
@@ -138,10 +138,10 @@ pub struct Report {
     pub largest_relative_error: f64,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for StencilReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let points = (self.size.rows * self.size.columns * self.steps) as u64;
-        let table = Table::new()
+        let table = ReportTable::new()
             .line("grid", self.size)
             .line("tiles", self.tiles)
             .line("radius", self.radius)
@@ -163,7 +163,7 @@ impl fmt::Display for Report {
 /// [`AppError::Usage`] if there are more tiles than points or the grid is smaller than the star,
 /// [`AppError::Verification`] if the result is wrong, [`AppError::Runtime`] if a task fails, for instance for want of
 /// memory.
-pub fn run(options: &Options) -> AppResult<Report> {
+pub fn run(options: &StencilOptions) -> AppResult<StencilReport> {
     options.runtime.run(|runtime| run_on(runtime, options))
 }
 
@@ -171,7 +171,7 @@ pub fn run(options: &Options) -> AppResult<Report> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
+pub fn run_on(runtime: &Runtime, options: &StencilOptions) -> AppResult<StencilReport> {
     let grid = Grid::new(options, workers_of_job(runtime)?)?;
     let of = || {
         Subject::from(
@@ -206,8 +206,8 @@ struct Grid {
 }
 
 impl Grid {
-    fn new(options: &Options, processors: usize) -> AppResult<Self> {
-        let &Options { size, radius, .. } = options;
+    fn new(options: &StencilOptions, processors: usize) -> AppResult<Self> {
+        let &StencilOptions { size, radius, .. } = options;
         let tiles = options.tiles.unwrap_or(Extents { rows: processors.clamp(1, size.rows), columns: 1 });
         if size.rows.checked_mul(size.columns).is_none_or(|points| points > MOST_POINTS) {
             return Err(AppError::Usage(format!("a grid of {size} points is too large: at most {MOST_POINTS} in all")));
@@ -253,11 +253,11 @@ impl Grid {
 async fn simulate(
     cx: &Context,
     grid: &Grid,
-    options: &Options,
+    options: &StencilOptions,
     runtime: &Runtime,
     loaded: Option<Loaded>,
     saving: Option<Saving>,
-) -> Result<Report> {
+) -> Result<StencilReport> {
     let steps = options.steps;
     let steps_before = loaded.as_ref().map_or(0, |loaded| loaded.steps);
     let (inner, radius, colors) = (grid.inner(), grid.radius, grid.colors());
@@ -301,7 +301,7 @@ async fn simulate(
         save(cx, grid, &tiles, saving, runtime, all_steps).await?;
     }
     let &Grid { size, tiles, radius } = grid;
-    Ok(Report { size, tiles, radius, steps, tasks, time, largest_relative_error })
+    Ok(StencilReport { size, tiles, radius, steps, tasks, time, largest_relative_error })
 }
 
 /// A grid like the one that is computed, and its tiles: each is on the node on which the tile is that it is like.

@@ -223,29 +223,29 @@ impl Unfinished {
 /// The graph, if what it is described by makes sense together.
 ///
 /// # Errors
-/// The [`Problem`] of the description.
-pub fn complete(mut graph: Graph, period: Option<i64>) -> Result<Graph, Problem> {
+/// The [`GraphProblem`] of the description.
+pub fn complete(mut graph: Graph, period: Option<i64>) -> Result<Graph, GraphProblem> {
     let (pattern, kernel) = (graph.pattern, &graph.kernel);
     graph.period = period.unwrap_or(if pattern.has_period() { 3 } else { 0 });
     let longest = (graph.width + graph.radix - 1) / graph.radix.max(1);
     if pattern.has_period() && graph.period == 0 {
-        Err(Problem::NeedsPeriod(pattern))
+        Err(GraphProblem::NeedsPeriod(pattern))
     } else if !pattern.has_period() && graph.period != 0 {
-        Err(Problem::HasNoPeriod(pattern))
+        Err(GraphProblem::HasNoPeriod(pattern))
     } else if pattern == Pattern::Spread && graph.radix == 0 {
-        Err(Problem::NeedsRadix(pattern))
+        Err(GraphProblem::NeedsRadix(pattern))
     } else if pattern == Pattern::Spread && graph.period > longest {
         let Graph { width, radix, period, .. } = graph;
-        Err(Problem::LongPeriod { pattern, width, radix, period, longest })
+        Err(GraphProblem::LongPeriod { pattern, width, radix, period, longest })
     } else if graph.most_inputs().saturating_mul(graph.period.max(1)) > MOST_INPUTS {
         let Graph { width, pattern, period, .. } = graph;
-        Err(Problem::ManyInputs { pattern, width, period, inputs: graph.most_inputs() })
+        Err(GraphProblem::ManyInputs { pattern, width, period, inputs: graph.most_inputs() })
     } else if kernel.kind.needs_scratch() && graph.scratch_bytes == 0 {
-        Err(Problem::NeedsScratch(kernel.kind))
+        Err(GraphProblem::NeedsScratch(kernel.kind))
     } else if graph.scratch_bytes % 8 != 0 {
-        Err(Problem::OddScratch(graph.scratch_bytes))
+        Err(GraphProblem::OddScratch(graph.scratch_bytes))
     } else if kernel.kind.needs_samples() && kernel.samples == 0 {
-        Err(Problem::NeedsSample(kernel.kind))
+        Err(GraphProblem::NeedsSample(kernel.kind))
     } else {
         Ok(graph)
     }
@@ -253,7 +253,7 @@ pub fn complete(mut graph: Graph, period: Option<i64>) -> Result<Graph, Problem>
 
 /// A contradiction in the description of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Problem {
+pub enum GraphProblem {
     /// A pattern that repeats after no steps.
     NeedsPeriod(Pattern),
     /// A period for a pattern that has none.
@@ -292,7 +292,7 @@ pub enum Problem {
     NeedsSample(KernelKind),
 }
 
-impl Problem {
+impl GraphProblem {
     /// In words, for users who know the flags with these dashes.
     #[must_use]
     pub fn said(self, dashes: &str) -> String {

@@ -21,7 +21,7 @@ use maniple::prelude::*;
 pub use maniple_tasks::taskbench::{compute, hash, kernel, scratch};
 
 use self::graph::Graph;
-use self::report::{Report, Totals};
+use self::report::{TaskbenchReport, Totals};
 use self::tasks::Tasks;
 use crate::error::{Error as AppError, Result as AppResult};
 use crate::options::{RuntimeOptions, default_from_command_line};
@@ -66,7 +66,7 @@ pub const FIELDS: usize = 2;
 /// The graphs to run.
 #[derive(Args, Clone, Debug)]
 #[command(override_usage = "maniple run taskbench [OPTIONS] [FLAGS]...")]
-pub struct Options {
+pub struct TaskbenchOptions {
     /// Task Bench's own flags, each with one dash.
     #[arg(last = true, hide = true)]
     pub flags: Vec<String>,
@@ -76,7 +76,7 @@ pub struct Options {
     pub runtime: RuntimeOptions,
 }
 
-default_from_command_line!(Options);
+default_from_command_line!(TaskbenchOptions);
 
 /// The configuration of a run of Task Bench.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,7 +107,7 @@ impl Default for Configuration {
 ///
 /// # Errors
 /// [`AppError::Usage`] if the flags make no sense; else as [`run_on`].
-pub fn run(options: &Options) -> AppResult<Report> {
+pub fn run(options: &TaskbenchOptions) -> AppResult<TaskbenchReport> {
     let configuration = flags::parse(&options.flags)?;
     if !configuration.ignored.is_empty() {
         let ignored = configuration.ignored.join(" ");
@@ -122,18 +122,22 @@ pub fn run(options: &Options) -> AppResult<Report> {
 /// # Errors
 /// [`AppError::Runtime`] if a task finds a wrong input or fails otherwise, for instance for want of memory;
 /// [`AppError::Verification`] if a task was left out.
-pub fn run_on(runtime: &Runtime, configuration: Configuration) -> AppResult<Report> {
+pub fn run_on(runtime: &Runtime, configuration: Configuration) -> AppResult<TaskbenchReport> {
     run_showing(runtime, configuration, None)
 }
 
 /// The same, showing how far it is until it begins to measure.
-fn run_showing(runtime: &Runtime, configuration: Configuration, mut progress: Option<Progress>) -> AppResult<Report> {
+fn run_showing(
+    runtime: &Runtime,
+    configuration: Configuration,
+    mut progress: Option<Progress>,
+) -> AppResult<TaskbenchReport> {
     let totals = Totals::of(&configuration);
     let (elapsed, tasks) = runtime.run(async |cx| measure(cx, &configuration, runtime, progress.take()).await)?;
     if configuration.validates && u128::from(tasks) != totals.tasks {
         return Err(AppError::Verification(format!("the graphs have {} tasks, but {tasks} have run", totals.tasks)));
     }
-    Ok(Report { configuration, totals, elapsed })
+    Ok(TaskbenchReport { configuration, totals, elapsed })
 }
 
 /// Runs all steps twice; of the second time, how long it took and how many tasks ran. The first time may take much

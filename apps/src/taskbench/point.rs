@@ -65,7 +65,7 @@ pub enum Wrong {
 
 /// One task of one graph, among the others.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct TaskPlace {
     /// The graph's index, from 0 on.
     pub graph: i64,
     /// The step.
@@ -74,7 +74,7 @@ pub struct Place {
     pub point: i64,
 }
 
-impl Place {
+impl TaskPlace {
     /// Checks all values of all inputs: those points among `sources` that the step before has, which is `window`.
     /// `read` gives the values of some points, `stamps` of each.
     ///
@@ -122,7 +122,7 @@ impl Place {
 mod tests {
     use super::*;
 
-    const TASK: Place = Place { graph: 1, step: 5, point: 2 };
+    const TASK: TaskPlace = TaskPlace { graph: 1, step: 5, point: 2 };
     const SOURCES: [Interval; 2] = [Interval { first: 1, last: 3 }, Interval { first: 6, last: 6 }];
     const ALL: Interval = Interval { first: 0, last: 7 };
 

@@ -9,7 +9,7 @@ use super::graph::{Graph, Interval};
 
 /// The report of a run: its configuration, and how long it took.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct TaskbenchReport {
     /// The configuration of the run.
     pub configuration: Configuration,
     /// The totals of all graphs.
@@ -75,7 +75,7 @@ fn home(point: i64, nodes: i64, width: i64) -> Interval {
     Interval { first: product(node, width, nodes), last: product(node + 1, width, nodes) - 1 }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for TaskbenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { configuration, totals, elapsed } = self;
         let seconds = elapsed.as_secs_f64();

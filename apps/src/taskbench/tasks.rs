@@ -14,7 +14,7 @@ use maniple::{LogicalPartition, LogicalRegion, Target};
 
 use super::dependences::DependenceTable;
 use super::graph::{Graph, Interval};
-use super::point::{Place, Stamp, Wrong, stamps};
+use super::point::{Stamp, TaskPlace, Wrong, stamps};
 use super::scratch;
 
 /// Requirements of a task: its output comes first, its inputs next unless the pattern has none, its scratch last if it
@@ -193,7 +193,7 @@ impl Knowledge {
     fn execute(&self, call: &LeafCall<'_>) -> Result<()> {
         let graph = &*self.graph;
         let (step, point) = (*call.arguments::<i64>()?, call.point()[0]);
-        let place = Place { graph: graph.index, step, point };
+        let place = TaskPlace { graph: graph.index, step, point };
         if let Some(number) = self.inputs {
             let inputs = call.read::<Stamp, 1>(number, field_at(&self.fields, step - 1))?;
             let sources = self.dependences.of_point(graph.set_at(step), point);

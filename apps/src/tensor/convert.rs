@@ -40,7 +40,7 @@ Examples:
 
 /// The file to convert, and the one to make of it.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct ConvertOptions {
     /// The file to read: .mtx (Matrix Market), .tns (FROSTT), .tcs (levels in binary), .npz (SciPy, pydata/sparse) or
     /// .npy (NumPy); or any of them from a pipe, such as /dev/stdin
     #[arg(value_name = "IN", value_parser = TensorFile::input)]
@@ -87,7 +87,7 @@ fn width(text: &str) -> std::result::Result<Width, String> {
 ///
 /// # Errors
 /// [`Error::Input`], [`Error::Write`], [`Error::Usage`] if the format or the file does not fit the tensor.
-pub fn run(options: &Options) -> Result<String> {
+pub fn run(options: &ConvertOptions) -> Result<String> {
     let unsuitable = |reason: String| {
         Error::from(InputError::Unsuitable { name: options.from.path().display().to_string(), reason })
     };

@@ -8,7 +8,7 @@ use maniple_tensor::notation::{Access, IndexVariable, TensorVariable, cast, is_f
 use maniple_tensor::program::{Extents, Program};
 
 use super::operands::Inputs;
-use super::options::Options;
+use super::options::TensorOptions;
 use crate::error::{Error, Result, usage};
 use crate::report::counted;
 
@@ -18,7 +18,12 @@ use crate::report::counted;
 ///
 /// # Errors
 /// [`Error::Usage`] if options, files and accesses do not fit each other.
-pub(super) fn declared(options: &Options, text: &str, element: ElementType, inputs: &mut Inputs) -> Result<Program> {
+pub(super) fn declared(
+    options: &TensorOptions,
+    text: &str,
+    element: ElementType,
+    inputs: &mut Inputs,
+) -> Result<Program> {
     let sketch = Program::sketched(text, element).map_err(usage)?;
     for (name, file) in inputs.iter_mut() {
         let order = accesses(&sketch, name)?[0].tensor.order();
@@ -75,7 +80,7 @@ pub(super) fn declared(options: &Options, text: &str, element: ElementType, inpu
 
 /// The type of all tensors of which `--type` does not say another one. Of files it is the one that NumPy
 /// [promotes](ElementType::common) their types to; a file that `--type` says the type of has that one.
-pub(super) fn element(options: &Options, text: &str, inputs: &Inputs) -> ElementType {
+pub(super) fn element(options: &TensorOptions, text: &str, inputs: &Inputs) -> ElementType {
     let said = |name: Option<&str>| options.element.iter().rev().find(|(known, _)| known.as_deref() == name);
     if let Some((_, element)) = said(None) {
         return *element;
@@ -106,7 +111,12 @@ pub(super) fn named<'a>(tensors: &'a mut [TensorVariable], option: &str, name: &
 }
 
 /// The tensors of a program, of the types and in the formats that are asked for.
-fn stored(options: &Options, element: ElementType, program: &Program, inputs: &Inputs) -> Result<Vec<TensorVariable>> {
+fn stored(
+    options: &TensorOptions,
+    element: ElementType,
+    program: &Program,
+    inputs: &Inputs,
+) -> Result<Vec<TensorVariable>> {
     // Of the type that was asked for, also if the statement needs another one: it is said then why.
     let of_type = |tensor: &TensorVariable, element| TensorVariable::new(tensor.name(), element, tensor.dimensions());
     let mut tensors: Vec<TensorVariable> = program.tensors().iter().map(|tensor| of_type(tensor, element)).collect();
@@ -151,7 +161,7 @@ fn stored(options: &Options, element: ElementType, program: &Program, inputs: &I
 }
 
 /// Returns the fill value of a tensor, which its elements have that are not stored: by `--fill`, or by its file.
-fn fill(options: &Options, tensor: &TensorVariable, of_file: Option<Scalar>) -> Result<Option<Scalar>> {
+fn fill(options: &TensorOptions, tensor: &TensorVariable, of_file: Option<Scalar>) -> Result<Option<Scalar>> {
     let element = tensor.element();
     let mut said = options.fill.iter().filter(|(name, _)| name == tensor.name()).map(|(_, number)| *number);
     let Some(number) = said.next() else { return Ok(of_file.map(|fill| cast(fill, element))) };

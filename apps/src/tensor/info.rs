@@ -7,7 +7,7 @@ use maniple_tensor::storage::{Duplicates, DynamicTensor, ModeStatistics, Storage
 
 use super::svg_file::SvgFile;
 use crate::error::{Error, Result};
-use crate::report::Table;
+use crate::report::ReportTable;
 
 /// The long description of `maniple tensor info`, which its `--help` shows.
 pub const ABOUT: &str = "\
@@ -29,7 +29,7 @@ Examples:
 
 /// Which file is looked at.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct TensorInfoOptions {
     /// The file: .mtx (Matrix Market), .tns (FROSTT), .tcs (levels in binary), .npz (SciPy, pydata/sparse) or .npy
     /// (NumPy)
     #[arg(value_name = "FILE", value_parser = TensorFile::input)]
@@ -48,7 +48,7 @@ pub struct Options {
 ///
 /// # Errors
 /// [`Error::Input`].
-pub fn run(options: &Options) -> Result<String> {
+pub fn run(options: &TensorInfoOptions) -> Result<String> {
     if let Some(picture) = &options.draw {
         picture.check()?;
     }
@@ -59,7 +59,7 @@ pub fn run(options: &Options) -> Result<String> {
             return Err(Error::Usage(format!("--draw: {file} has no entries, which would tell the extents")));
         }
         let note = "0: a .tns file tells the number of dimensions and the extents by its entries alone";
-        return Ok(format!("{file}\n{}", Table::new().line("entries", note)));
+        return Ok(format!("{file}\n{}", ReportTable::new().line("entries", note)));
     }
     let (element, stored) = (from.element(), from.described());
     let contents = from.read(element)?;
@@ -76,7 +76,7 @@ pub fn run(options: &Options) -> Result<String> {
     Ok(format!("{file}\n{table}"))
 }
 
-fn told(contents: Contents) -> Result<(Table, DynamicTensor), StorageError> {
+fn told(contents: Contents) -> Result<(ReportTable, DynamicTensor), StorageError> {
     let Contents { dimensions, fill, entries } = contents;
     let format = Format::coordinates(dimensions.len());
     let (tensor, added) = entries.pack(&format, &dimensions, fill, Duplicates::Sum)?;
@@ -89,7 +89,7 @@ fn told(contents: Contents) -> Result<(Table, DynamicTensor), StorageError> {
         (added > 0).then(|| format!("{added} more at the same places were added")),
     ];
     let notes: String = notes.into_iter().flatten().map(|note| format!("; {note}")).collect();
-    let mut table = Table::new()
+    let mut table = ReportTable::new()
         .line("order", dimensions.len())
         .line("extents", extents.join(" x "))
         .line("entries", format_args!("{entries} of type {}{notes}", tensor.element()))

@@ -26,17 +26,17 @@ use std::time::Instant;
 use maniple::ProcessorKind;
 use maniple::prelude::*;
 use maniple_tensor::choose::{Choices, ChooseError, Wishes, grid_text};
-use maniple_tensor::compute::{Made, Place, Planned, Sources, Statements};
+use maniple_tensor::compute::{Made, Planned, Sources, Statements, TensorPlace};
 use maniple_tensor::distributed::{DistributedError, TensorMapper};
 use maniple_tensor::generate::RandomElements;
 use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::oracle::{self, Comparison, Elements};
 use maniple_tensor::substitute::use_library;
 
-pub use self::options::{ABOUT, CommandLine, EXAMPLES, Options, Subcommand};
-use self::problem::Problem;
-pub use self::report::Report;
-use self::tasks::{Around, Outcome};
+pub use self::options::{ABOUT, CommandLine, EXAMPLES, Subcommand, TensorOptions};
+use self::problem::TensorProblem;
+pub use self::report::TensorReport;
+use self::tasks::{Around, TaskOutcome};
 use crate::error::{Error as AppError, Result as AppResult, usage};
 use crate::options::{place, workers_of_job};
 use crate::report::{bytes, counted, scientific, seconds};
@@ -49,7 +49,7 @@ pub(crate) const ON_MEMORY: &str =
 
 /// The advice to a user whose command line needs more memory than there is.
 pub(crate) fn on_memory(line: &CommandLine) -> &'static str {
-    let has_memory = |options: &Options| options.runtime.memory.is_some();
+    let has_memory = |options: &TensorOptions| options.runtime.memory.is_some();
     match line {
         CommandLine::Statement(options) if options.input.is_empty() && has_memory(options) => ON_MEMORY,
         CommandLine::Statement(options) if options.input.is_empty() => {
@@ -69,7 +69,7 @@ pub(crate) fn on_memory(line: &CommandLine) -> &'static str {
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// The report of a computation.
-    Report(Box<Report>),
+    Report(Box<TensorReport>),
     /// An explanation of how a statement would be computed, or of the contents of a file.
     Explanation(String),
 }
@@ -103,14 +103,14 @@ pub fn answer(line: &CommandLine) -> AppResult<Answer> {
 /// [`AppError::Usage`] if the statement, the algorithm and the grid do not fit each other, [`AppError::Verification`]
 /// if the result is wrong, [`AppError::Input`] and [`AppError::Write`] for files, [`AppError::Runtime`] if a task
 /// fails, for instance for want of memory.
-pub fn run(options: &Options) -> AppResult<Answer> {
+pub fn run(options: &TensorOptions) -> AppResult<Answer> {
     warnings::print();
     options.check()?;
     let inputs = operands::open(options)?;
     if sparse::is_asked_for(options, &inputs) {
         return sparse::run(options, inputs);
     }
-    let problem = Problem::new(options, inputs)?;
+    let problem = TensorProblem::new(options, inputs)?;
     if let Some(library) = &options.blas {
         use_library(library).map_err(usage)?;
     }
@@ -135,7 +135,7 @@ pub fn run(options: &Options) -> AppResult<Answer> {
 }
 
 /// Chooses how statements run on so many processors, and draws it, if that is asked for.
-fn plan(options: &Options, problem: &Problem, processors: usize) -> AppResult<Choices> {
+fn plan(options: &TensorOptions, problem: &TensorProblem, processors: usize) -> AppResult<Choices> {
     let (rates, grid) = (options.rates()?, options.grid_extents());
     let wishes = Wishes {
         rates: &rates,
@@ -170,7 +170,12 @@ fn unsuitable(error: ChooseError) -> AppError {
 }
 
 /// Runs the statements by their plans, and compares and writes the results.
-fn run_on(runtime: &Runtime, options: &Options, problem: &Problem, choices: &Choices) -> AppResult<Report> {
+fn run_on(
+    runtime: &Runtime,
+    options: &TensorOptions,
+    problem: &TensorProblem,
+    choices: &Choices,
+) -> AppResult<TensorReport> {
     let planned = choices.all().map(|candidate| Planned::dense(Arc::new(candidate.plan.clone())));
     let statements = Statements::new(planned.collect());
     let inputs = problem.program.inputs();
@@ -178,9 +183,9 @@ fn run_on(runtime: &Runtime, options: &Options, problem: &Problem, choices: &Cho
     let made = made.map(|tensor| (tensor.name().to_owned(), Made::Random(options.runtime.seed))).collect();
     let place = |tensor: &TensorVariable| {
         let (placement, machine) = choices.place(tensor)?;
-        Some(Place { tensor: tensor.name().to_owned(), placement: placement.clone(), machine: machine.clone() })
+        Some(TensorPlace { tensor: tensor.name().to_owned(), placement: placement.clone(), machine: machine.clone() })
     };
-    let places: Vec<Place> = problem.divided.tensors().iter().filter_map(place).collect();
+    let places: Vec<TensorPlace> = problem.divided.tensors().iter().filter_map(place).collect();
     let given = BTreeMap::new();
     let sources = Sources { given: &given, files: &problem.files, made: &made, places: &places, renews: true };
     let around = Around { sources, outputs: &problem.outputs, needs_all: options.verify };
@@ -213,7 +218,7 @@ fn run_on(runtime: &Runtime, options: &Options, problem: &Problem, choices: &Cho
             file.write(result)?;
         }
     }
-    let report = Report::new("tensor", &problem.program)
+    let report = TensorReport::new("tensor", &problem.program)
         .line("elements", problem.elements())
         .line("algorithm", choices.name())
         .line("grid", grid_text(choices.grid()))
@@ -231,8 +236,8 @@ fn run_on(runtime: &Runtime, options: &Options, problem: &Problem, choices: &Cho
 async fn compared(
     cx: &Context,
     runtime: &Runtime,
-    problem: &Problem,
-    outcome: &Outcome,
+    problem: &TensorProblem,
+    outcome: &TaskOutcome,
     seed: u64,
 ) -> Result<Comparison, DistributedError> {
     let random = |tensor: &TensorVariable, at: &[i64]| RandomElements::new(seed, tensor).get(tensor, at);
@@ -262,7 +267,7 @@ fn wrong(compared: &Comparison) -> String {
 const INTENSE: f64 = 2.0;
 
 /// The rate of the computation and its unit: of arithmetic, or of bytes if memory is the limit.
-fn rate(problem: &Problem, seconds: f64) -> (&'static str, f64) {
+fn rate(problem: &TensorProblem, seconds: f64) -> (&'static str, f64) {
     let (operations, bytes) = (problem.divided.operations(), problem.program.bytes());
     let is_exact = problem.program.statements().iter().all(|statement| statement.element().is_integer());
     match operations > INTENSE * bytes {

@@ -9,7 +9,7 @@ use maniple_tensor::generate::{Generator, RandomElements};
 use maniple_tensor::notation::{TensorVariable, has_entries, is_fill};
 use maniple_tensor::storage::{Duplicates, DynamicEntries, DynamicTensor, StorageError};
 
-use super::options::Options;
+use super::options::TensorOptions;
 use crate::error::{Error, Result};
 use crate::options::place;
 
@@ -20,7 +20,7 @@ pub(super) type Inputs = BTreeMap<String, Opened>;
 ///
 /// # Errors
 /// [`Error::Usage`] if two are of one operand, [`Error::Input`] if one can't be read.
-pub(super) fn open(options: &Options) -> Result<Inputs> {
+pub(super) fn open(options: &TensorOptions) -> Result<Inputs> {
     let mut inputs = Inputs::new();
     for (name, named) in &options.input {
         let has_parts = place().nodes > 1;
@@ -89,7 +89,11 @@ fn read_all(wanted: ElementType, name: &str, file: Opened) -> Result<DynamicEntr
 
 /// The elements of a tensor: those that were read, that a generator makes, or random ones; where it is sparse, of every
 /// hundredth.
-pub(super) fn operand(options: &Options, tensor: &TensorVariable, given: Option<Opened>) -> Result<DynamicTensor> {
+pub(super) fn operand(
+    options: &TensorOptions,
+    tensor: &TensorVariable,
+    given: Option<Opened>,
+) -> Result<DynamicTensor> {
     let (format, dimensions, seed) = (tensor.format(), tensor.dimensions(), options.runtime.seed);
     let refused = |error: StorageError| Error::Usage(format!("{tensor}: {error}"));
     let is_generated = options.generate.iter().any(|(name, _)| name == tensor.name());
@@ -135,7 +139,7 @@ pub(super) fn no_imaginary_parts(own: ElementType, wanted: ElementType) -> Strin
 }
 
 /// Returns the generator of a sparse tensor of which no file has the entries, and its seed.
-pub(super) fn generator(options: &Options, tensor: &TensorVariable) -> Result<(Generator, u64)> {
+pub(super) fn generator(options: &TensorOptions, tensor: &TensorVariable) -> Result<(Generator, u64)> {
     let kind = options.generate.iter().find(|(name, _)| name == tensor.name()).map(|(_, kind)| kind.clone());
     let kind = kind.map_or_else(|| "uniform:0.01".parse(), Ok).map_err(|error| Error::Usage(format!("{error}")))?;
     kind.check(tensor.dimensions()).map_err(|error| Error::Usage(format!("--generate: {error}")))?;

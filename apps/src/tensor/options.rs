@@ -61,7 +61,7 @@ Examples:
 #[derive(Clone, Debug)]
 pub enum CommandLine {
     /// A statement.
-    Statement(Box<Options>),
+    Statement(Box<TensorOptions>),
     /// Something to do with files.
     File(Box<Subcommand>),
 }
@@ -85,7 +85,7 @@ impl CommandLine {
 
 impl Args for CommandLine {
     fn augment_args(command: clap::Command) -> clap::Command {
-        let command = Subcommand::augment_subcommands(Options::augment_args(command));
+        let command = Subcommand::augment_subcommands(TensorOptions::augment_args(command));
         command.args_conflicts_with_subcommands(true).subcommand_negates_reqs(true)
     }
 
@@ -98,7 +98,7 @@ impl FromArgMatches for CommandLine {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         match matches.subcommand_name() {
             Some(_) => Subcommand::from_arg_matches(matches).map(|file| Self::File(Box::new(file))),
-            None => Options::from_arg_matches(matches).map(|options| Self::Statement(Box::new(options))),
+            None => TensorOptions::from_arg_matches(matches).map(|options| Self::Statement(Box::new(options))),
         }
     }
 
@@ -113,16 +113,16 @@ impl FromArgMatches for CommandLine {
 pub enum Subcommand {
     /// Tell what is in a file of a sparse tensor
     #[command(long_about = info::ABOUT, after_long_help = info::EXAMPLES)]
-    Info(info::Options),
+    Info(info::TensorInfoOptions),
 
     /// Write a sparse tensor to another file, in another form or format
     #[command(long_about = convert::ABOUT, after_long_help = convert::EXAMPLES)]
-    Convert(convert::Options),
+    Convert(convert::ConvertOptions),
 }
 
 /// The statement to compute, its tensors, and how.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct TensorOptions {
     /// Statement to compute, in index notation; several statements with `;` or lines between them; or `@FILE`, a file
     /// with them
     #[arg(value_name = "STATEMENT")]
@@ -344,7 +344,7 @@ fn twice<'a>(names: &[&'a str]) -> Option<&'a str> {
     names.iter().enumerate().find(|(number, name)| names[..*number].contains(name)).map(|(_, name)| *name)
 }
 
-impl Options {
+impl TensorOptions {
     /// Refuses, before anything is read, what makes no sense together, and files that can't be written.
     ///
     /// # Errors

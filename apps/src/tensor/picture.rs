@@ -8,12 +8,12 @@ use maniple_tensor::placement::{self, Placed};
 use maniple_tensor::rectangle::Rectangle;
 use maniple_tensor::traffic;
 
-use super::problem::Problem;
+use super::problem::TensorProblem;
 use super::report::text;
 
 /// Draws for each statement all tensors of the algorithm beside one another, and its messages below, as SVG.
 #[must_use]
-pub fn draw(problem: &Problem, choices: &Choices) -> String {
+pub fn draw(problem: &TensorProblem, choices: &Choices) -> String {
     let mut rows = Vec::new();
     for choice in choices.all() {
         let mut pictures = Vec::new();

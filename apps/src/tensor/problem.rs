@@ -9,7 +9,7 @@ use maniple_tensor::notation::{Assignment, TensorVariable};
 use maniple_tensor::program::{DefinitionError, Program};
 use maniple_tensor::schedule::Schedule;
 
-use super::Options;
+use super::TensorOptions;
 use super::declared::{accesses, declared, element, named};
 use super::operands::{Inputs, check_named, no_imaginary_parts};
 use crate::error::{Error, Result, usage};
@@ -17,7 +17,7 @@ use crate::report::counted;
 
 /// A program, checked.
 #[derive(Clone, Debug)]
-pub struct Problem {
+pub struct TensorProblem {
     /// The statements as they are written.
     pub program: Program,
     /// The statements that are launched.
@@ -32,9 +32,9 @@ pub struct Problem {
     pub outputs: Vec<(String, TensorFile)>,
 }
 
-impl Problem {
+impl TensorProblem {
     /// The program of the command line, with the extents of its index variables, and the files.
-    pub(super) fn new(options: &Options, mut inputs: Inputs) -> Result<Self> {
+    pub(super) fn new(options: &TensorOptions, mut inputs: Inputs) -> Result<Self> {
         let text = &said(&options.statement)?;
         inputs.iter().try_for_each(|(name, file)| check_named(name, file))?;
         let element = element(options, text, &inputs);
@@ -81,7 +81,11 @@ impl Problem {
 }
 
 /// The files that results go to, with the name of each: that of the last one, if none is said.
-pub(super) fn outputs(options: &Options, program: &Program, is_sparse: bool) -> Result<Vec<(String, TensorFile)>> {
+pub(super) fn outputs(
+    options: &TensorOptions,
+    program: &Program,
+    is_sparse: bool,
+) -> Result<Vec<(String, TensorFile)>> {
     let results = program.results();
     let names: Vec<&str> = results.iter().map(TensorVariable::name).collect();
     let mut files: Vec<(String, TensorFile)> = Vec::new();
@@ -106,7 +110,7 @@ pub(super) fn said(argument: &str) -> Result<String> {
 }
 
 /// The schedules of statements.
-pub(super) fn schedules(options: &Options, program: &Program) -> Result<BTreeMap<usize, Schedule>> {
+pub(super) fn schedules(options: &TensorOptions, program: &Program) -> Result<BTreeMap<usize, Schedule>> {
     let mut schedules = BTreeMap::new();
     if options.blocks().are_asked_for() {
         schedules.insert(1, by_blocks(options, program)?);
@@ -137,7 +141,7 @@ pub(super) fn schedules(options: &Options, program: &Program) -> Result<BTreeMap
 }
 
 /// The schedule of a program of one statement that runs by blocks.
-fn by_blocks(options: &Options, program: &Program) -> Result<Schedule> {
+fn by_blocks(options: &TensorOptions, program: &Program) -> Result<Schedule> {
     let [assignment] = program.statements() else {
         return Err(Error::Usage("--split and what belongs to it are for one statement".to_owned()));
     };

@@ -5,24 +5,24 @@ use std::time::Duration;
 
 use maniple_tensor::program::Program;
 
-use crate::report::{Table, seconds};
+use crate::report::{ReportTable, seconds};
 
 /// The statements that were computed, how, and how fast.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct TensorReport {
     title: &'static str,
-    table: Table,
+    table: ReportTable,
     /// The median of the times after the first, and how many these were.
     pub time: (Duration, usize),
 }
 
-impl Report {
+impl TensorReport {
     /// A report of a program, with the extents of its index variables.
     pub(super) fn new(title: &'static str, program: &Program) -> Self {
         let extents = program.extents();
         let sizes: Vec<String> = extents.iter().map(|(variable, extent)| format!("{variable}={extent}")).collect();
         let sizes = if sizes.is_empty() { "none".to_owned() } else { sizes.join(", ") };
-        let table = Table::new().line("statement", text(program)).line("sizes", sizes);
+        let table = ReportTable::new().line("statement", text(program)).line("sizes", sizes);
         Self { title, table, time: (Duration::ZERO, 0) }
     }
 
@@ -48,7 +48,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for TensorReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}\n{}", self.title, self.table)
     }

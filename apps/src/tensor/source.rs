@@ -13,13 +13,13 @@ use crate::error::{Error, Result};
 use crate::options::place;
 
 /// A file of a sparse tensor, whose header was read.
-pub(crate) struct Source {
+pub(crate) struct TensorSource {
     opened: Opened,
     /// Whether it is text, whose numbers are those of any type.
     is_text: bool,
 }
 
-impl Source {
+impl TensorSource {
     /// Opens a file, and reads no more of it than tells the extents, if tasks can read it.
     ///
     /// # Errors

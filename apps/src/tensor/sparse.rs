@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Instant;
 
-use maniple_files::tcs::Kind;
+use maniple_files::tcs::TcsLevelKind;
 use maniple_tensor::choose::Processors;
 use maniple_tensor::compute::{LoopWishes, Loops, Made, Sources, Statements, has_no_loop_around};
 use maniple_tensor::distributed::is_made_by_tasks;
@@ -19,17 +19,17 @@ use maniple_tensor::storage::DynamicTensor;
 use super::Answer;
 use super::declared::{declared, element};
 use super::operands::{Inputs, MOST_ELEMENTS, check_named, generator, operand, parts};
-use super::options::Options;
+use super::options::TensorOptions;
 use super::picture::arranged;
 use super::problem::{outputs, said, schedules};
-use super::report::Report;
-use super::tasks::{Around, Outcome, check_tasks, places, rehearse, run as run_tasks};
+use super::report::TensorReport;
+use super::tasks::{Around, TaskOutcome, check_tasks, places, rehearse, run as run_tasks};
 use crate::error::{Error, Result, usage};
 use crate::options::place;
 use crate::report::{by_nodes, counted, seconds};
 
 /// Whether a tensor is stored sparsely, or made so.
-pub(super) fn is_asked_for(options: &Options, inputs: &Inputs) -> bool {
+pub(super) fn is_asked_for(options: &TensorOptions, inputs: &Inputs) -> bool {
     let is_sparse = |format: &Format| format.levels().iter().any(|level| *level != Level::Dense) || !format.is_plain();
     // Entries of a sparse tensor that is to be stored densely.
     let has_format = |name: &String| options.format.iter().any(|(other, _)| other == name);
@@ -43,7 +43,7 @@ pub(super) fn is_asked_for(options: &Options, inputs: &Inputs) -> bool {
 
 /// The options, with the formats that `.tcs` files say where --format does not. Of other files with the entries of a
 /// sparse tensor --format has to say it.
-fn with_formats_of_files(options: &Options, inputs: &Inputs) -> Result<Options> {
+fn with_formats_of_files(options: &TensorOptions, inputs: &Inputs) -> Result<TensorOptions> {
     let mut told = options.clone();
     for (name, file) in inputs.iter().filter(|(name, _)| options.format.iter().all(|(other, _)| other != *name)) {
         check_named(name, file)?;
@@ -57,7 +57,7 @@ fn with_formats_of_files(options: &Options, inputs: &Inputs) -> Result<Options> 
 /// # Errors
 /// [`Error::Usage`] if options do not fit each other, [`Error::Input`] and [`Error::Write`] for files,
 /// [`Error::Verification`].
-pub(super) fn run(options: &Options, mut given: Inputs) -> Result<Answer> {
+pub(super) fn run(options: &TensorOptions, mut given: Inputs) -> Result<Answer> {
     refuse_others(options)?;
     let options = &with_formats_of_files(options, &given)?;
     let text = &*said(&options.statement)?;
@@ -155,7 +155,7 @@ pub(super) fn run(options: &Options, mut given: Inputs) -> Result<Answer> {
 }
 
 /// The report of what was computed, and compared.
-fn reported(program: &Program, outcome: &Outcome, checked: Option<String>) -> Report {
+fn reported(program: &Program, outcome: &TaskOutcome, checked: Option<String>) -> TensorReport {
     let stored = program.tensors().into_iter().filter_map(|tensor| {
         let given = || outcome.tensors.get(tensor.name()).map(|stored| (stored.count(), tensor.format().clone()));
         let (count, format) = outcome.counts.get(tensor.name()).cloned().or_else(given)?;
@@ -166,7 +166,7 @@ fn reported(program: &Program, outcome: &Outcome, checked: Option<String>) -> Re
         (!of.is_empty()).then(|| each.collect::<Vec<_>>().join("; "))
     };
     let [first, later] = outcome.sent.each_ref().map(|sent| (place().nodes > 1).then(|| by_nodes(sent)));
-    Report::new("sparse tensors", program)
+    TensorReport::new("sparse tensors", program)
         .line("stored", stored.collect::<Vec<_>>().join("; "))
         .maybe("read", list(&outcome.read))
         .maybe("written", list(&outcome.written))
@@ -188,12 +188,17 @@ struct Operands {
 }
 
 /// Whether each node needs the operands and the results whole.
-fn needs_all(options: &Options) -> bool {
+fn needs_all(options: &TensorOptions) -> bool {
     options.verify || options.draw.is_some()
 }
 
 /// The operands of a program, as tasks need them, if statements run as tasks.
-fn operands(options: &Options, program: &Program, mut given: Inputs, tasks: Option<&Statements>) -> Result<Operands> {
+fn operands(
+    options: &TensorOptions,
+    program: &Program,
+    mut given: Inputs,
+    tasks: Option<&Statements>,
+) -> Result<Operands> {
     let Operands { mut tensors, mut files, mut made } = Operands::default();
     for tensor in program.inputs() {
         let given = given.remove(tensor.name());
@@ -228,11 +233,11 @@ fn operands(options: &Options, program: &Program, mut given: Inputs, tasks: Opti
 
 /// Runs statements on this node, as often as is asked for, and once more before.
 fn run_alone(
-    options: &Options,
+    options: &TensorOptions,
     program: &Program,
     loops: &mut Loops<'_>,
     inputs: BTreeMap<String, DynamicTensor>,
-) -> Result<Outcome> {
+) -> Result<TaskOutcome> {
     let results = program.results().into_iter().filter(|result| !inputs.contains_key(result.name()));
     check_memory(options, &inputs, results.map(|result| dense_bytes(&result)).fold(0, u64::saturating_add))?;
     let (mut tensors, mut times) = (BTreeMap::new(), Vec::new());
@@ -242,7 +247,7 @@ fn run_alone(
         loops.run(&mut tensors, |tensors| check_memory(options, tensors, 0))?;
         times.push(started.elapsed());
     }
-    Ok(Outcome { inputs, tensors, times, ..Outcome::default() })
+    Ok(TaskOutcome { inputs, tensors, times, ..TaskOutcome::default() })
 }
 
 /// Refuses tensors that tasks do not compute with.
@@ -257,7 +262,7 @@ fn refuse_filled(program: &Program) -> Result<()> {
 }
 
 /// Refuses what is said of tasks where there are none, and several nodes.
-fn refuse_without_tasks(options: &Options, is_without_grid: bool) -> Result<()> {
+fn refuse_without_tasks(options: &TensorOptions, is_without_grid: bool) -> Result<()> {
     options.check_without_tasks()?;
     if place().nodes == 1 && options.place.is_empty() {
         return Ok(());
@@ -287,7 +292,7 @@ fn check_blocks(inputs: &Inputs, program: &Program) -> Result<()> {
             let name = access.tensor.name();
             let header = inputs.get(name).and_then(Opened::levels);
             let levels = header.into_iter().flat_map(|header| &header.levels);
-            for level in levels.filter(|level| level.kind == Kind::Dense) {
+            for level in levels.filter(|level| level.kind == TcsLevelKind::Dense) {
                 let (Some(variable), start) = (access.variables.get(level.mode), level.range.start) else { continue };
                 if let Some((_, other, first)) = known.iter().find(|(own, _, from)| *own == variable && *from != start)
                 {
@@ -311,7 +316,7 @@ fn dense_bytes(tensor: &TensorVariable) -> u64 {
 
 /// Refuses tensors on one node that take, with so many bytes more, more memory than data may take by --memory. What
 /// tasks have is limited by the runtime.
-fn check_memory(options: &Options, tensors: &BTreeMap<String, DynamicTensor>, more: u64) -> Result<()> {
+fn check_memory(options: &TensorOptions, tensors: &BTreeMap<String, DynamicTensor>, more: u64) -> Result<()> {
     let wanted = tensors.values().map(|tensor| tensor.bytes() as u64).fold(more, u64::saturating_add);
     match options.runtime.memory {
         Some(limit) if wanted > limit => {
@@ -349,7 +354,7 @@ fn drawn(program: &Program, tensors: &BTreeMap<String, DynamicTensor>, loops: &L
 }
 
 /// Sparse statements know no algorithms.
-fn refuse_others(options: &Options) -> Result<()> {
+fn refuse_others(options: &TensorOptions) -> Result<()> {
     let others = [("--algorithm", options.algorithm.is_some()), ("--chunk", options.chunk.is_some())];
     if let Some((option, _)) = others.into_iter().find(|(_, is_given)| *is_given) {
         return Err(Error::Usage(format!(

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use std::time::{Duration, Instant};
 
 use maniple::prelude::*;
-use maniple_tensor::compute::{Gathered, Place, Prepared, Rehearsed, Sent, Sources, Statements, Tensors};
+use maniple_tensor::compute::{Gathered, Prepared, Rehearsed, Sent, Sources, Statements, TensorPlace, Tensors};
 use maniple_tensor::distributed::{DistributedError, TensorMapper, Writers, check_placement};
 use maniple_tensor::files::TensorFile;
 use maniple_tensor::format::Format;
@@ -15,7 +15,7 @@ use maniple_tensor::placement::Placement;
 use maniple_tensor::plan::Plan;
 use maniple_tensor::storage::DynamicTensor;
 
-use super::options::Options;
+use super::options::TensorOptions;
 use crate::error::{Error as AppError, Result as AppResult, refused_file};
 use crate::options::place;
 use crate::progress::Progress;
@@ -68,7 +68,7 @@ impl Around<'_> {
 
 /// Runs something on all nodes, if they have the same tensors and files, with a mapper for tensors.
 fn on_runtime<R: fmt::Display>(
-    options: &Options,
+    options: &TensorOptions,
     around: Around<'_>,
     body: impl AsyncFn(&Context, &Runtime) -> Result<R, DistributedError>,
 ) -> AppResult<R> {
@@ -109,13 +109,13 @@ fn sent(runtime: &Runtime) -> u64 {
 }
 
 /// Whether nodes forget what they got from others, where data may not take all memory.
-fn forgets(cx: &Context, options: &Options) -> bool {
+fn forgets(cx: &Context, options: &TensorOptions) -> bool {
     options.runtime.memory.is_some() && cx.nodes() > 1
 }
 
 /// The results of tasks.
 #[derive(Default)]
-pub(super) struct Outcome {
+pub(super) struct TaskOutcome {
     /// The operands that each node has whole, by name: all, if they are needed.
     pub(super) inputs: BTreeMap<String, DynamicTensor>,
     /// These, and the results that each node has whole.
@@ -132,7 +132,7 @@ pub(super) struct Outcome {
     pub(super) sent: [Vec<u64>; 2],
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for TaskOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sparse tensors\n  computed {}", counted(self.times.len(), "time", "times"))
     }
@@ -142,7 +142,7 @@ impl fmt::Display for Outcome {
 ///
 /// # Errors
 /// [`AppError::Runtime`] if a task fails.
-pub(super) fn run(statements: &Statements, options: &Options, around: Around<'_>) -> AppResult<Outcome> {
+pub(super) fn run(statements: &Statements, options: &TensorOptions, around: Around<'_>) -> AppResult<TaskOutcome> {
     on_runtime(options, around, async |cx, runtime| run_on(cx, runtime, statements, options, around).await)
 }
 
@@ -151,9 +151,9 @@ pub(super) async fn run_on(
     cx: &Context,
     runtime: &Runtime,
     statements: &Statements,
-    options: &Options,
+    options: &TensorOptions,
     around: Around<'_>,
-) -> Result<Outcome, DistributedError> {
+) -> Result<TaskOutcome, DistributedError> {
     let sources = around.sources;
     let Gathered { tensors: all, mut counts, read } = sources.gathered(cx, statements, forgets(cx, options)).await?;
     let (mut inputs, mut written) = (sources.given.clone(), BTreeMap::new());
@@ -199,7 +199,7 @@ pub(super) async fn run_on(
             tensors.insert(name.to_owned(), tensor.read_dynamic(cx).await?);
         }
     }
-    Ok(Outcome { inputs, tensors, times, read, written, counts, sent })
+    Ok(TaskOutcome { inputs, tensors, times, read, written, counts, sent })
 }
 
 /// Reads operands of some names whole, which tasks have read or generated, if all are needed.
@@ -230,7 +230,7 @@ fn slowest(so_far: Vec<Duration>, times: Vec<Duration>) -> Vec<Duration> {
 ///
 /// # Errors
 /// As of [`run`].
-pub(super) fn rehearse(statements: &Statements, options: &Options, around: Around<'_>) -> AppResult<String> {
+pub(super) fn rehearse(statements: &Statements, options: &TensorOptions, around: Around<'_>) -> AppResult<String> {
     on_runtime(options, around, async |cx, runtime| {
         let rehearsed = around.sources.rehearsed(cx, statements, forgets(cx, options), || sent(runtime));
         Ok(told(&rehearsed.await?))
@@ -264,14 +264,14 @@ fn told(rehearsed: &Rehearsed) -> String {
 /// # Errors
 /// [`AppError::Usage`] if a placement does not fit its tensor, before anything is read of it but where its file says
 /// what it has.
-pub(super) fn places(options: &Options, tensors: &[TensorVariable]) -> AppResult<Vec<Place>> {
+pub(super) fn places(options: &TensorOptions, tensors: &[TensorVariable]) -> AppResult<Vec<TensorPlace>> {
     let grid = options.grid.clone().map_or_else(|| Grid::new([place().nodes]), Ok);
     let machine = Machine::from(grid.map_err(|error| AppError::Usage(error.to_string()))?);
     let one = |(name, placement): &(String, Placement)| {
         let mut named = tensors.iter().filter(|tensor| tensor.name() == name);
         let checked = named.try_for_each(|tensor| check_placement(tensor, placement, &machine));
         checked.map_err(|error| AppError::Usage(format!("--place {name}={placement}: {error}")))?;
-        Ok(Place { tensor: name.clone(), placement: placement.clone(), machine: machine.clone() })
+        Ok(TensorPlace { tensor: name.clone(), placement: placement.clone(), machine: machine.clone() })
     };
     options.place.iter().map(one).collect()
 }

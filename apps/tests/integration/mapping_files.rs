@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use maniple::machine::{Affinity, MemoryKind, NodeId};
 use maniple::mapper::{DefaultMapper, LoggingMapper, MappingRules, RuleMapper, RulesInUse, Vocabulary};
 use maniple::{Machine, ProcessorKind, Runtime};
-use maniple_apps::circuit::{self, Options};
+use maniple_apps::circuit::{self, CircuitOptions};
 use maniple_apps::stencil::{self, Extents};
 
 fn file(name: &str) -> PathBuf {
@@ -32,8 +32,8 @@ fn machine() -> Machine {
     machine.build().unwrap()
 }
 
-fn small() -> Options {
-    Options { pieces: 4, nodes_per_piece: 20, wires_per_piece: 60, inside: 80, steps: 5, ..Default::default() }
+fn small() -> CircuitOptions {
+    CircuitOptions { pieces: 4, nodes_per_piece: 20, wires_per_piece: 60, inside: 80, steps: 5, ..Default::default() }
 }
 
 /// Runs the circuit as rules say; gives what was decided, line by line. Every rule must have met something.
@@ -120,7 +120,7 @@ fn no_mapping_file_changes_a_result() {
             panic!("seed {seed}: {error}\n{rules}");
         }
         let (size, tiles) = (Extents { rows: 8, columns: 8 }, Some(Extents { rows: 2, columns: 2 }));
-        let options = stencil::Options { size, tiles, steps: 3, radius: 1, ..Default::default() };
+        let options = stencil::StencilOptions { size, tiles, steps: 3, radius: 1, ..Default::default() };
         if let Err(error) = stencil::run_on(&started(), &options) {
             panic!("seed {seed}: {error}\n{rules}");
         }

@@ -10,8 +10,8 @@ use maniple::profile::{Completeness, Kind, Record, Recording};
 use maniple_apps::prof::critical_path::CriticalPath;
 use maniple_apps::prof::lanes::Span;
 use maniple_apps::prof::messages::messages;
-use maniple_apps::prof::model::{Place, Profile};
-use maniple_apps::prof::operations::Operation;
+use maniple_apps::prof::model::{Profile, SpanPlace};
+use maniple_apps::prof::operations::ProfiledOperation;
 use maniple_apps::prof::together::together;
 
 const CIRCUIT: &str =
@@ -120,7 +120,7 @@ fn every_replayed_task_and_transfer_is_in_the_profile() {
 }
 
 /// How many tasks with each of these names, on each node, what an operation did rests on.
-fn rests_on<const N: usize>(profile: &Profile, operation: Operation, names: [&str; N]) -> Vec<[usize; N]> {
+fn rests_on<const N: usize>(profile: &Profile, operation: ProfiledOperation, names: [&str; N]) -> Vec<[usize; N]> {
     let mut counts = vec![[0; N]; profile.lanes.iter().map(|lane| usize::from(lane.node) + 1).max().unwrap_or(0)];
     let (mut seen, mut open) = (HashSet::from([operation]), vec![operation]);
     while let Some(next) = open.pop() {
@@ -138,7 +138,7 @@ fn rests_on<const N: usize>(profile: &Profile, operation: Operation, names: [&st
 }
 
 /// The latest task of this name on each node.
-fn latest(profile: &Profile, name: &str) -> BTreeMap<u16, Operation> {
+fn latest(profile: &Profile, name: &str) -> BTreeMap<u16, ProfiledOperation> {
     let spans = profile.lanes.iter().flat_map(|lane| lane.spans.iter().map(|span| (lane.node, span)));
     let is_one = |span: &Span| profile.label(span).kind == Kind::Task && profile.label(span).name == name;
     let mut ended: Vec<_> = spans
@@ -155,9 +155,9 @@ fn is_followed(profile: &Profile) {
     let steps = CriticalPath::of(profile).steps;
     assert!(steps.windows(2).all(|two| two[0].end == two[1].start), "{steps:?}");
     assert_eq!(steps.first().map(|step| step.start), Some(profile.began));
-    let works: Vec<Place> = steps.iter().filter_map(|step| step.work).map(|(_, place)| place).collect();
-    let node = |place: Place| profile.lanes[place.lane as usize].node;
-    let name = |place: Place| profile.label(profile.span(place)).name.as_str();
+    let works: Vec<SpanPlace> = steps.iter().filter_map(|step| step.work).map(|(_, place)| place).collect();
+    let node = |place: SpanPlace| profile.lanes[place.lane as usize].node;
+    let name = |place: SpanPlace| profile.label(profile.span(place)).name.as_str();
     for two in works.windows(2).filter(|two| node(two[0]) != node(two[1])) {
         assert!(name(two[1]).ends_with("from node"), "{} after {}", name(two[1]), name(two[0]));
     }

@@ -181,7 +181,7 @@ fn dense_statements_read_and_write_files_by_parts() {
             results.push(read(&folder, "found.npy"));
             told(nodes, &folder, &[arguments, &usual, &["--verify"]].concat());
         }
-        let values = |bytes: &[u8]| bytes[npy::Header::read(&mut &bytes[..]).unwrap().start as usize..].to_vec();
+        let values = |bytes: &[u8]| bytes[npy::NpyHeader::read(&mut &bytes[..]).unwrap().start as usize..].to_vec();
         // Whole numbers, which add up to the same in any order. A result by columns is written as it is stored.
         let is_by_columns = arguments.contains(&"A:columns");
         let first = usize::from(is_by_columns);
@@ -226,7 +226,7 @@ fn sums_of_sums_are_computed_by_all_nodes() {
 
 /// The elements of a `.npy` file.
 fn doubles(bytes: &[u8]) -> Vec<f64> {
-    let start = npy::Header::read(&mut &bytes[..]).unwrap().start as usize;
+    let start = npy::NpyHeader::read(&mut &bytes[..]).unwrap().start as usize;
     bytes[start..].chunks(8).map(|bytes| f64::from_le_bytes(bytes.try_into().unwrap())).collect()
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use maniple::prelude::*;
-use maniple_files::tcs::{Arrays, Kind, Level, Source, Tensor as Stored, Width};
+use maniple_files::tcs::{Arrays, Level, Source, TcsLevelKind, Tensor as Stored, Width};
 use maniple_tensor::distributed::{Computation, DistributedError, TcsFile, Tensor, TensorMapper};
 use maniple_tensor::element::ElementType;
 use maniple_tensor::notation::{TensorVariable, parse};
@@ -106,7 +106,7 @@ fn folder(part: &str) -> PathBuf {
     let pos = (0..=EXTENT as i64).map(|row| 4 * row).collect();
     let idx = (0..EXTENT as i64).flat_map(|row| (0..4).map(move |number| (row + number) % 1000 + 1000 * number));
     let tensor = Stored {
-        levels: vec![Level::new(Kind::Dense, 0, extent), Level::new(Kind::Sparse, 1, extent)],
+        levels: vec![Level::new(TcsLevelKind::Dense, 0, extent), Level::new(TcsLevelKind::Sparse, 1, extent)],
         arrays: vec![Arrays::default(), Arrays { pos, idx: idx.collect() }],
         values: vec![0.5; 4 * EXTENT],
     };

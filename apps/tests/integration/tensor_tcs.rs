@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use maniple_files::tcs::{Header, Kind, Tensor, Width};
+use maniple_files::tcs::{TcsHeader, TcsLevelKind, Tensor, Width};
 
 /// A folder for the files of one test.
 fn folder(name: &str) -> PathBuf {
@@ -111,7 +111,7 @@ fn tensors_go_to_levels_and_back() {
     }
     told(&folder, "convert b.tcs short.tcs --width 4");
     let (before, short) =
-        (Header::read(&read(&folder, "b.tcs")).unwrap(), Header::read(&read(&folder, "short.tcs")).unwrap());
+        (TcsHeader::read(&read(&folder, "b.tcs")).unwrap(), TcsHeader::read(&read(&folder, "short.tcs")).unwrap());
     assert_eq!((before.width, short.width), (Width::Eight, Width::Four));
     assert_eq!(before.levels, short.levels);
     told(&folder, "convert short.tcs last.mtx");
@@ -174,8 +174,11 @@ fn statements_read_and_write_levels_and_files_say_their_formats() {
     );
     assert_eq!((code, error.as_str()), (Some(0), ""), "{out}");
     assert!(out.contains("A(4,4) as {C,C}(0,1)") || out.contains("as {C,C}(0,1) with 7 elements"), "{out}");
-    let result = Header::read(&read(&folder, "c.tcs")).unwrap();
-    assert_eq!(result.levels.iter().map(|level| level.kind).collect::<Vec<_>>(), [Kind::Sparse, Kind::Sparse]);
+    let result = TcsHeader::read(&read(&folder, "c.tcs")).unwrap();
+    assert_eq!(
+        result.levels.iter().map(|level| level.kind).collect::<Vec<_>>(),
+        [TcsLevelKind::Sparse, TcsLevelKind::Sparse]
+    );
     told(&folder, "convert c.tcs c.mtx");
     run(
         &folder,
@@ -200,7 +203,7 @@ fn statements_read_and_write_levels_and_files_say_their_formats() {
         run(&folder, &["y(i) = A(i,j) * x(j)", "--input", "A=a.tcs", "--format", "A=csc", "--output", "y.tcs"]);
     assert_eq!((code, error.as_str()), (Some(0), ""), "{out}");
     assert!(out.contains("{D,C}(1,0)"), "{out}");
-    assert_eq!(Header::read(&read(&folder, "y.tcs")).unwrap().levels[0].kind, Kind::Dense);
+    assert_eq!(TcsHeader::read(&read(&folder, "y.tcs")).unwrap().levels[0].kind, TcsLevelKind::Dense);
     let (code, out, error) = run(&folder, &["y(i) = A(i,j) * x(j)", "--input", "A=rows.tcs", "--verify"]);
     assert_eq!((code, error.as_str()), (Some(0), ""), "{out}");
     // Integers are read as they are asked for.
@@ -323,7 +326,7 @@ fn blocks_of_different_ranges_are_refused_where_all_is_stored() {
     let folder = folder("ranges");
     let write = |name: &str, range: std::ops::Range<u64>| {
         let values = vec![2.0_f64; (range.end - range.start) as usize];
-        let mut level = maniple_files::tcs::Level::new(Kind::Dense, 0, 4);
+        let mut level = maniple_files::tcs::Level::new(TcsLevelKind::Dense, 0, 4);
         level.range = range;
         let arrays = vec![maniple_files::tcs::Arrays { pos: Vec::new(), idx: Vec::new() }];
         let mut bytes = Vec::new();

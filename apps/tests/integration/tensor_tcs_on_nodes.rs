@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use maniple_files::tcs::{Header, Tensor};
+use maniple_files::tcs::{TcsHeader, Tensor};
 
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("tcs-on-nodes-{name}"));
@@ -170,7 +170,7 @@ fn an_explanation_reads_no_more_than_headers() {
     std::fs::write(folder.join("b.tcs"), damaged).unwrap();
     let spmv = ["a(i) = B(i,j) * c(j)", "-i", "B:b.tcs", "--split", "i=8"];
     let out = told(1, &folder, &[&spmv[..], &["--explain"]].concat());
-    let header = Header::read(&read(&folder, "b.tcs")).unwrap();
+    let header = TcsHeader::read(&read(&folder, "b.tcs")).unwrap();
     let expected = format!("{} bytes of b.tcs, read by tasks on all nodes", header.bytes() - header.start());
     assert!(out.contains(&expected), "{out}");
     for nodes in [1, 2] {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use maniple_files::npz::{Compression, Sparse, Structure, Values};
+use maniple_files::npz::{ArrayValues, Compression, Sparse, Structure};
 use maniple_files::{Complex, Number, npy};
 
 use crate::tensor_tcs_on_nodes::{read, run, told};
@@ -18,7 +18,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 /// A row of these elements, as `NAME.npy` and as `NAME.npz` by coordinates.
-fn arrays<T: Number>(folder: &Path, name: &str, elements: &[T], values: fn(Vec<T>) -> Values) {
+fn arrays<T: Number>(folder: &Path, name: &str, elements: &[T], values: fn(Vec<T>) -> ArrayValues) {
     let shape = vec![1, elements.len() as u64];
     let file = |ending: &str| File::create(folder.join(format!("{name}.{ending}"))).unwrap();
     npy::write_array(&mut file("npy"), &shape, elements).unwrap();
@@ -30,17 +30,17 @@ fn arrays<T: Number>(folder: &Path, name: &str, elements: &[T], values: fn(Vec<T
 
 /// A file for each type, with its extremes.
 fn of_all_types(folder: &Path) {
-    arrays(folder, "b1", &[true, false, true, true], Values::Bool);
-    arrays(folder, "u1", &[u8::MAX, 0, 1, 128], Values::U8);
-    arrays(folder, "i1", &[i8::MAX, i8::MIN, 1, -1], Values::I8);
-    arrays(folder, "i2", &[i16::MAX, i16::MIN, 1, -1], Values::I16);
-    arrays(folder, "u4", &[u32::MAX, 0, 1, 1 << 31], Values::U32);
-    arrays(folder, "i4", &[i32::MAX, i32::MIN, 1, -1], Values::I32);
-    arrays(folder, "i8", &[i64::MAX, i64::MIN, (1 << 53) + 1, -1], Values::I64);
-    arrays(folder, "f4", &[f32::MAX, f32::MIN_POSITIVE / 8.0, -0.1, f32::INFINITY], Values::F32);
-    arrays(folder, "f8", &[f64::MAX, f64::MIN_POSITIVE / 8.0, -0.1, f64::INFINITY], Values::F64);
-    arrays(folder, "c8", &[Complex::new(f32::MAX, -0.1), Complex::new(0.0, 1.0)].repeat(2), Values::C32);
-    arrays(folder, "c16", &[Complex::new(f64::MAX, -0.1), Complex::new(0.0, 1.0)].repeat(2), Values::C64);
+    arrays(folder, "b1", &[true, false, true, true], ArrayValues::Bool);
+    arrays(folder, "u1", &[u8::MAX, 0, 1, 128], ArrayValues::U8);
+    arrays(folder, "i1", &[i8::MAX, i8::MIN, 1, -1], ArrayValues::I8);
+    arrays(folder, "i2", &[i16::MAX, i16::MIN, 1, -1], ArrayValues::I16);
+    arrays(folder, "u4", &[u32::MAX, 0, 1, 1 << 31], ArrayValues::U32);
+    arrays(folder, "i4", &[i32::MAX, i32::MIN, 1, -1], ArrayValues::I32);
+    arrays(folder, "i8", &[i64::MAX, i64::MIN, (1 << 53) + 1, -1], ArrayValues::I64);
+    arrays(folder, "f4", &[f32::MAX, f32::MIN_POSITIVE / 8.0, -0.1, f32::INFINITY], ArrayValues::F32);
+    arrays(folder, "f8", &[f64::MAX, f64::MIN_POSITIVE / 8.0, -0.1, f64::INFINITY], ArrayValues::F64);
+    arrays(folder, "c8", &[Complex::new(f32::MAX, -0.1), Complex::new(0.0, 1.0)].repeat(2), ArrayValues::C32);
+    arrays(folder, "c16", &[Complex::new(f64::MAX, -0.1), Complex::new(0.0, 1.0)].repeat(2), ArrayValues::C64);
 }
 
 const TYPES: [&str; 11] = ["b1", "u1", "i1", "i2", "u4", "i4", "i8", "f4", "f8", "c8", "c16"];
@@ -156,17 +156,17 @@ fn tensors_without_a_type_are_read_to_the_last_digit_of_the_one_that_is_asked_fo
 #[test]
 fn files_of_several_types_are_computed_in_the_type_to_which_numpy_promotes_them() {
     let folder = folder("promotion");
-    arrays(&folder, "b1", &[true, true, false, true], Values::Bool);
-    arrays(&folder, "u1", &[255, 2, 0, 7_u8], Values::U8);
-    arrays(&folder, "i1", &[-128, 2, 0, 7_i8], Values::I8);
-    arrays(&folder, "i2", &[-300, 2, 0, 7_i16], Values::I16);
-    arrays(&folder, "u4", &[u32::MAX, 2, 0, 7], Values::U32);
-    arrays(&folder, "i4", &[i32::MIN, 2, 0, 7], Values::I32);
-    arrays(&folder, "i8", &[1 << 53, 2, 0, 7_i64], Values::I64);
-    arrays(&folder, "f4", &[-0.5, 2.0, 0.0, 7.0_f32], Values::F32);
-    arrays(&folder, "f8", &[-0.1, 2.0, 0.0, 7.0_f64], Values::F64);
-    arrays(&folder, "c8", &[Complex::new(0.5_f32, -1.0); 4], Values::C32);
-    arrays(&folder, "c16", &[Complex::new(0.1_f64, -1.0); 4], Values::C64);
+    arrays(&folder, "b1", &[true, true, false, true], ArrayValues::Bool);
+    arrays(&folder, "u1", &[255, 2, 0, 7_u8], ArrayValues::U8);
+    arrays(&folder, "i1", &[-128, 2, 0, 7_i8], ArrayValues::I8);
+    arrays(&folder, "i2", &[-300, 2, 0, 7_i16], ArrayValues::I16);
+    arrays(&folder, "u4", &[u32::MAX, 2, 0, 7], ArrayValues::U32);
+    arrays(&folder, "i4", &[i32::MIN, 2, 0, 7], ArrayValues::I32);
+    arrays(&folder, "i8", &[1 << 53, 2, 0, 7_i64], ArrayValues::I64);
+    arrays(&folder, "f4", &[-0.5, 2.0, 0.0, 7.0_f32], ArrayValues::F32);
+    arrays(&folder, "f8", &[-0.1, 2.0, 0.0, 7.0_f64], ArrayValues::F64);
+    arrays(&folder, "c8", &[Complex::new(0.5_f32, -1.0); 4], ArrayValues::C32);
+    arrays(&folder, "c16", &[Complex::new(0.1_f64, -1.0); 4], ArrayValues::C64);
     // Of numpy.result_type.
     for (one, two, expected) in [
         ("b1", "u1", "u1"),
@@ -210,7 +210,7 @@ fn files_of_several_types_are_computed_in_the_type_to_which_numpy_promotes_them(
 fn what_the_type_cannot_hold_is_refused() {
     let folder = folder("refused");
     of_all_types(&folder);
-    arrays(&folder, "f0", &[0.5; 4], Values::F64);
+    arrays(&folder, "f0", &[0.5; 4], ArrayValues::F64);
     for nodes in [1, 2] {
         for formats in [&[][..], &["-f", "B:ds", "-f", "C:ds"]] {
             let ending = if formats.is_empty() { "npy" } else { "npz" };
@@ -281,8 +281,8 @@ fn numbers_in_a_statement_are_weak_as_in_numpy() {
 #[test]
 fn sums_keep_the_type_of_their_terms() {
     let folder = folder("sums");
-    arrays(&folder, "b1", &[true, true, false, true], Values::Bool);
-    arrays(&folder, "u1", &[255, 2, 0, 7_u8], Values::U8);
+    arrays(&folder, "b1", &[true, true, false, true], ArrayValues::Bool);
+    arrays(&folder, "u1", &[255, 2, 0, 7_u8], ArrayValues::U8);
     for (file, expected) in [("b1", 1_u8), ("u1", 8)] {
         for formats in [&[][..], &["-f", "B:ds"]] {
             let input = format!("B={file}.{}", if formats.is_empty() { "npy" } else { "npz" });

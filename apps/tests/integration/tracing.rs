@@ -1,7 +1,7 @@
 //! The options about tracing: which launches are replayed, and that no result depends on it.
 
 use maniple::Statistics;
-use maniple_apps::cg::problem::Problem;
+use maniple_apps::cg::problem::CgProblem;
 use maniple_apps::error::Result;
 use maniple_apps::options::RuntimeOptions;
 use maniple_apps::stencil::Extents;
@@ -10,11 +10,12 @@ use maniple_apps::{cg, circuit, stencil};
 /// Runs each simulation, which checks its own result, and tells what the runtime did.
 fn each_simulation(trace: bool, runtime: &RuntimeOptions) -> Result<[Statistics; 3]> {
     let [first, second, third] = [runtime.start()?, runtime.start()?, runtime.start()?];
-    let circuit = circuit::Options { pieces: 4, nodes_per_piece: 20, wires_per_piece: 60, trace, ..Default::default() };
+    let circuit =
+        circuit::CircuitOptions { pieces: 4, nodes_per_piece: 20, wires_per_piece: 60, trace, ..Default::default() };
     circuit::run_on(&first, &circuit)?;
-    cg::solve(&second, &cg::Options { trace, ..Default::default() }, &Problem::poisson(20)?)?;
+    cg::solve(&second, &cg::CgOptions { trace, ..Default::default() }, &CgProblem::poisson(20)?)?;
     let size = Extents { rows: 30, columns: 20 };
-    stencil::run_on(&third, &stencil::Options { size, trace, ..Default::default() })?;
+    stencil::run_on(&third, &stencil::StencilOptions { size, trace, ..Default::default() })?;
     Ok([first, second, third].map(|runtime| runtime.statistics()))
 }
 

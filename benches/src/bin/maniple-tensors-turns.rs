@@ -30,7 +30,7 @@ enum Command {
     },
 
     /// Start a program as several nodes
-    Launch(launch::Options),
+    Launch(launch::LaunchOptions),
 }
 
 fn main() -> ExitCode {

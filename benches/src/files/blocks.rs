@@ -1,7 +1,7 @@
 //! Statements block by block: what more blocks cost, and what more workers gain.
 
 use clap::Parser;
-use maniple_apps::tensor::{self, Answer, Options};
+use maniple_apps::tensor::{self, Answer, TensorOptions};
 
 use super::Stage;
 use crate::error::{Error, Result};
@@ -84,7 +84,7 @@ pub fn workers(stage: &Stage) -> Result<Vec<Row>> {
 #[command(no_binary_name = true)]
 struct Line {
     #[command(flatten)]
-    options: Options,
+    options: TensorOptions,
 }
 
 /// The median of the seconds that a statement takes.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use maniple_files::ElementType;
 use maniple_files::tcs::store::{Writer, write_numbers};
-use maniple_files::tcs::{Header, Kind, Level, Part, Summed, Width};
+use maniple_files::tcs::{Level, Summed, TcsHeader, TcsLevelKind, TcsPart, Width};
 
 use crate::error::{Error, Result};
 
@@ -39,19 +39,19 @@ fn column(entry: u64, rows: u64) -> u64 {
 /// If the file cannot be written.
 pub fn write(path: &Path, bytes: u64) -> Result<()> {
     let rows = rows(bytes);
-    let levels = vec![Level::new(Kind::Dense, 0, rows), Level::new(Kind::Sparse, 1, rows)];
-    let header = Header::new(ElementType::F64, Width::Eight, levels, &[rows, rows * ENTRIES]);
+    let levels = vec![Level::new(TcsLevelKind::Dense, 0, rows), Level::new(TcsLevelKind::Sparse, 1, rows)];
+    let header = TcsHeader::new(ElementType::F64, Width::Eight, levels, &[rows, rows * ENTRIES]);
     let mut header = header.map_err(|problem| Error::tensor(std::io::Error::other(problem.to_string())))?;
     let mut written = || -> std::io::Result<()> {
         let file = File::create(path)?;
         let pos = (0..=rows).map(|row| row * ENTRIES);
         let columns = (0..rows * ENTRIES).map(|entry| column(entry, rows));
-        let mut values = Writer::new(&file, &header, Part::Values, 0);
+        let mut values = Writer::new(&file, &header, TcsPart::Values, 0);
         (0..rows * ENTRIES).try_for_each(|entry| values.values(&[(entry % 7) as f64 + 0.25]))?;
         let sums = [
-            (Part::Pos(1), write_numbers(&file, &header, Part::Pos(1), 0, pos)?),
-            (Part::Idx(1), write_numbers(&file, &header, Part::Idx(1), 0, columns)?),
-            (Part::Values, values.finish()?),
+            (TcsPart::Pos(1), write_numbers(&file, &header, TcsPart::Pos(1), 0, pos)?),
+            (TcsPart::Idx(1), write_numbers(&file, &header, TcsPart::Idx(1), 0, columns)?),
+            (TcsPart::Values, values.finish()?),
         ];
         sums.into_iter().for_each(|(part, sum)| header.set_checksum(part, Summed::join([sum])));
         std::os::unix::fs::FileExt::write_all_at(&file, &header.to_bytes(), 0)?;

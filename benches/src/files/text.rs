@@ -5,8 +5,8 @@ use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use maniple_apps::tensor::convert::{self, Options};
-use maniple_files::npz::{Archive, Compression, Sparse, Structure, Values};
+use maniple_apps::tensor::convert::{self, ConvertOptions};
+use maniple_files::npz::{Archive, ArrayValues, Compression, Sparse, Structure};
 use maniple_tensor::element::ElementType;
 use maniple_tensor::files::{FileError, TensorFile};
 use maniple_tensor::storage::{DynamicTensor, SparseTensor};
@@ -28,7 +28,7 @@ const PART: u64 = 10;
 /// If that fails.
 pub fn convert(stage: &Stage) -> Result<Vec<Row>> {
     let (from, to) = (text(stage, "tns")?, stage.folder.join("converted.tcs"));
-    let options = Options {
+    let options = ConvertOptions {
         from: TensorFile::of(&from).map_err(Error::tensor)?,
         to: TensorFile::of(&to).map_err(Error::tensor)?,
         extents: Vec::new(),
@@ -127,7 +127,8 @@ fn write_archive(path: &Path, matrix: &SparseTensor<f64>) -> Result<()> {
     };
     let structure = Structure::Compressed { rows: vec![0], starts: numbers("pos"), columns: numbers("crd") };
     let shape = matrix.dimensions().iter().map(|extent| *extent as u64).collect();
-    let sparse = Sparse::new(shape, structure, Values::F64(matrix.values().to_vec()), None).map_err(Error::tensor)?;
+    let sparse =
+        Sparse::new(shape, structure, ArrayValues::F64(matrix.values().to_vec()), None).map_err(Error::tensor)?;
     let written = File::create(path).and_then(|file| sparse.write(BufWriter::new(file), Compression::None));
     written.map_err(|error| Error::file(path, error))
 }

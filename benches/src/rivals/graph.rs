@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use maniple_realm::graph::{Edge, Graph, GraphRuns, GraphSpec, GraphWork, NodeSpec, Place};
+use maniple_realm::graph::{Edge, Graph, GraphPlace, GraphRuns, GraphSpec, GraphWork, NodeSpec};
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::{Fault, Realm, WorkerContext};
 
@@ -60,7 +60,7 @@ struct Stencil {
 }
 
 impl GraphWork for Stencil {
-    fn run(&self, place: Place, _: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+    fn run(&self, place: GraphPlace, _: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         let (row, point) = (place.node as usize / self.width, place.node as usize % self.width);
         let step = place.run % self.runs * 2 + row as u64;
         let before = &self.rows[1 - row];
@@ -77,7 +77,7 @@ impl GraphWork for Stencil {
         Ok(())
     }
 
-    fn poisoned(&self, _: Place, _: &Arc<Fault>) {}
+    fn poisoned(&self, _: GraphPlace, _: &Arc<Fault>) {}
 
     fn stage_ended(&self, _: u64, _: u32) {}
 

@@ -54,7 +54,7 @@ fn ours(cores: usize, size: &[u64]) -> Result<Outcome> {
     let kernel = if iterations > 0 { KernelKind::ComputeBound } else { KernelKind::Empty };
     let words = format!("-type stencil_1d -kernel {kernel} -width {width} -steps {steps} -iter {iterations}");
     let configuration = flags::parse(&words.split(' ').map(str::to_owned).collect::<Vec<_>>())?;
-    let options = RuntimeOptions { workers: Some(cores), ..taskbench::Options::default().runtime };
+    let options = RuntimeOptions { workers: Some(cores), ..taskbench::TaskbenchOptions::default().runtime };
     let report = taskbench::run_on(&options.start()?, configuration)?;
     Ok(Outcome { seconds: report.elapsed.as_secs_f64(), answer: report.totals.tasks as u64 })
 }

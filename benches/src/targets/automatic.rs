@@ -9,7 +9,7 @@ use std::sync::Arc;
 use maniple::Runtime;
 use maniple_apps::cg;
 use maniple_apps::cg::matrix::{Matrix, from_entries};
-use maniple_apps::cg::problem::Problem;
+use maniple_apps::cg::problem::CgProblem;
 use maniple_apps::stencil::{self, Extents};
 use maniple_tensor::storage::EntryList;
 
@@ -145,7 +145,7 @@ fn table(name: &str, rounds: &[Round]) -> Table {
 
 fn circuit() -> Box<Iterate> {
     Box::new(|runtime, steps, trace| {
-        let options = maniple_apps::circuit::Options { trace, ..tiny_circuit(steps) };
+        let options = maniple_apps::circuit::CircuitOptions { trace, ..tiny_circuit(steps) };
         let report = maniple_apps::circuit::run_on(runtime, &options)?;
         Ok((report.steps, report.time.as_secs_f64()))
     })
@@ -153,13 +153,13 @@ fn circuit() -> Box<Iterate> {
 
 fn stencil() -> Box<Iterate> {
     Box::new(|runtime, steps, trace| {
-        let options = stencil::Options {
+        let options = stencil::StencilOptions {
             size: Extents { rows: 32, columns: 32 },
             tiles: Some(Extents { rows: 4, columns: 4 }),
             steps,
             trace,
             runtime: without_progress(),
-            ..stencil::Options::default()
+            ..stencil::StencilOptions::default()
         };
         let report = stencil::run_on(runtime, &options)?;
         Ok((report.steps, report.time.as_secs_f64()))
@@ -167,14 +167,14 @@ fn stencil() -> Box<Iterate> {
 }
 
 fn conjugate_gradients() -> Box<Iterate> {
-    let chain = Problem::given("a chain", &Arc::new(chain(4096)));
+    let chain = CgProblem::given("a chain", &Arc::new(chain(4096)));
     Box::new(move |runtime, iterations, trace| {
-        let options = cg::Options {
+        let options = cg::CgOptions {
             max_iterations: Some(iterations),
             pieces: Some(16),
             trace,
             runtime: without_progress(),
-            ..cg::Options::default()
+            ..cg::CgOptions::default()
         };
         let (iterations, time) = cg::iterate(runtime, &options, &chain)?;
         Ok((iterations, time.as_secs_f64()))

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use maniple::prelude::*;
-use maniple_apps::circuit::pieces::Pieces;
+use maniple_apps::circuit::pieces::CircuitPieces;
 use rustix::time::ClockId;
 
 use super::findings::{Bound, Findings, Row};
@@ -34,7 +34,7 @@ fn measure(effort: Effort) -> BenchResult<Findings> {
         let runtime = Runtime::builder().workers(workers).build()?;
         let before = runtime.run(async |_| Ok(watch(effort.idle).await))?;
         let after = runtime.run(async |cx| {
-            let pieces = Pieces::make(cx, shape()).await?;
+            let pieces = CircuitPieces::make(cx, shape()).await?;
             (0..STEPS).for_each(|_| step(cx, &pieces, 0));
             // The replay waits for more of the same.
             Ok(watch(effort.idle).await)

@@ -54,8 +54,8 @@ what a profile costs: the bench profile";
 
 /// A circuit of 16 pieces so small that a task is next to nothing.
 #[must_use]
-pub fn tiny_circuit(steps: usize) -> circuit::Options {
-    circuit::Options {
+pub fn tiny_circuit(steps: usize) -> circuit::CircuitOptions {
+    circuit::CircuitOptions {
         pieces: 16,
         nodes_per_piece: 8,
         wires_per_piece: 16,
@@ -63,13 +63,13 @@ pub fn tiny_circuit(steps: usize) -> circuit::Options {
         steps,
         no_verify: true,
         runtime: without_progress(),
-        ..circuit::Options::default()
+        ..circuit::CircuitOptions::default()
     }
 }
 
 /// Options of a program that runs on a runtime which was started before.
 fn without_progress() -> RuntimeOptions {
-    RuntimeOptions { no_progress: true, ..circuit::Options::default().runtime }
+    RuntimeOptions { no_progress: true, ..circuit::CircuitOptions::default().runtime }
 }
 
 /// The time of a clock, in seconds.

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use maniple::{Context, Runtime};
 use maniple_apps::circuit;
-use maniple_apps::circuit::graph::Shape;
-use maniple_apps::circuit::pieces::Pieces;
+use maniple_apps::circuit::graph::CircuitShape;
+use maniple_apps::circuit::pieces::CircuitPieces;
 use maniple_apps::circuit::tasks::{calc_new_currents, distribute_charge, update_voltages};
 
 use super::findings::{Bound, Findings, Row};
@@ -51,7 +51,7 @@ fn measure(effort: Effort) -> Result<Findings> {
 
 /// Seconds a task of what is replayed: more steps against fewer, so that what comes before does not count.
 fn replayed(runtime: &Runtime, trace: bool) -> Result<f64> {
-    let run = |steps| circuit::run_on(runtime, &circuit::Options { trace, ..tiny_circuit(steps) });
+    let run = |steps| circuit::run_on(runtime, &circuit::CircuitOptions { trace, ..tiny_circuit(steps) });
     let (few, many) = (run(BEFORE)?, run(BEFORE + STEPS)?);
     Ok((many.time.as_secs_f64() - few.time.as_secs_f64()) / (many.tasks - few.tasks) as f64)
 }
@@ -65,7 +65,7 @@ fn warm(runtime: &Runtime) -> Result<f64> {
 /// Seconds a task of launches that the runtime has not seen before.
 fn cold(runtime: &Runtime) -> Result<f64> {
     let seconds = runtime.run(async |cx| {
-        let pieces = Pieces::make(cx, shape()).await?;
+        let pieces = CircuitPieces::make(cx, shape()).await?;
         // The first makes instances.
         step(cx, &pieces, u64::MAX);
         cx.execution_fence().await?;
@@ -78,13 +78,13 @@ fn cold(runtime: &Runtime) -> Result<f64> {
 }
 
 /// The circuit that [`tiny_circuit`] makes.
-pub(super) fn shape() -> Shape {
-    let circuit::Options { pieces, nodes_per_piece, wires_per_piece, inside, .. } = tiny_circuit(1);
-    Shape { pieces, nodes_per_piece, wires_per_piece, percent_inside: inside, seed: 1 }
+pub(super) fn shape() -> CircuitShape {
+    let circuit::CircuitOptions { pieces, nodes_per_piece, wires_per_piece, inside, .. } = tiny_circuit(1);
+    CircuitShape { pieces, nodes_per_piece, wires_per_piece, percent_inside: inside, seed: 1 }
 }
 
 /// A step like no other: what is known of a launch is known by its tag, too.
-pub(super) fn step(cx: &Context, of: &Pieces, tag: u64) {
+pub(super) fn step(cx: &Context, of: &CircuitPieces, tag: u64) {
     cx.index_launch(of.colors, calc_new_currents(&of.wires, &of.private, &of.shared, &of.ghost).tag(tag));
     cx.index_launch(of.colors, distribute_charge(&of.wires, &of.private, &of.shared, &of.ghost).tag(tag));
     cx.index_launch(of.colors, update_voltages(&of.private, &of.shared).tag(tag));

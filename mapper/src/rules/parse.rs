@@ -11,7 +11,7 @@ use toml::de::DeTable;
 use super::data::{DataRule, MappingRules, Memory, Order, Processors, Share, Steal, TaskRule};
 use super::error::{MappingFileError, Mistake};
 use super::pattern::Names;
-use super::reader::{Table, Value};
+use super::reader::{RuleTable, RuleValue};
 use crate::{Extent, Keep};
 
 type Result<T, E = MappingFileError> = std::result::Result<T, E>;
@@ -49,12 +49,12 @@ impl MappingRules {
             MappingFileError::at(text, byte, Mistake::Syntax(error.message().replace('\n', ", ")))
         };
         let parsed = DeTable::parse(text).map_err(syntax)?;
-        let mut file = Table::new(text, "the file", parsed.span(), parsed.get_ref());
+        let mut file = RuleTable::new(text, "the file", parsed.span(), parsed.get_ref());
         let mut rules = Self::default();
-        for rule in file.take("task").into_iter().flat_map(Value::each) {
+        for rule in file.take("task").into_iter().flat_map(RuleValue::each) {
             rules.tasks.push(task(rule.table("[[task]]")?)?);
         }
-        for rule in file.take("data").into_iter().flat_map(Value::each) {
+        for rule in file.take("data").into_iter().flat_map(RuleValue::each) {
             rules.data.push(data(rule.table("[[data]]")?)?);
         }
         if let Some(copies) = file.take("copies") {
@@ -97,20 +97,20 @@ impl MappingRules {
 /// Longer files are no mapping files.
 const LONGEST: u64 = 4 << 20;
 
-fn task(mut table: Table<'_>) -> Result<TaskRule> {
+fn task(mut table: RuleTable<'_>) -> Result<TaskRule> {
     let names = table.take("name").map_or(Ok(Names::default()), names)?;
     let tag = table.take("tag").map(|tag| tag.integer("a whole number of at least 0")).transpose()?;
     let nodes = table.take("node").map_or(Ok(Vec::new()), nodes)?;
     let processors = table.take("processors").map(processors).transpose()?;
-    let deal = table.take("deal").map(Value::word).transpose()?;
-    let variant = table.take("variant").map(Value::string).transpose()?;
-    let pinned = table.take("pinned").map(Value::bool).transpose()?;
+    let deal = table.take("deal").map(RuleValue::word).transpose()?;
+    let variant = table.take("variant").map(RuleValue::string).transpose()?;
+    let pinned = table.take("pinned").map(RuleValue::bool).transpose()?;
     let priority = table.take("priority").map(|priority| priority.integer("a whole number of 32 bits")).transpose()?;
     let copy_priority =
         table.take("copy_priority").map(|priority| priority.integer("a whole number of 32 bits")).transpose()?;
     let window = table.take("window").map(at_least_one).transpose()?;
-    let validity = table.take("validity").map(Value::word).transpose()?;
-    let is_virtual = table.take("virtual").map(Value::bool).transpose()?;
+    let validity = table.take("validity").map(RuleValue::word).transpose()?;
+    let is_virtual = table.take("virtual").map(RuleValue::bool).transpose()?;
     let slice = table.take("slice").map(at_least_one).transpose()?;
     let sharding = table.take("sharding");
     let spread = table.take("spread").map(spread).transpose()?;
@@ -155,30 +155,30 @@ fn task(mut table: Table<'_>) -> Result<TaskRule> {
     }
 }
 
-fn data(mut table: Table<'_>) -> Result<DataRule> {
+fn data(mut table: RuleTable<'_>) -> Result<DataRule> {
     let mut of_names = |key| table.take(key).map_or(Ok(Names::default()), names);
     let (tasks, regions) = (of_names("task")?, of_names("region")?);
     let (partitions, fields) = (of_names("partition")?, of_names("field")?);
-    let number = |value: Value<'_>| value.integer("a whole number of at least 0");
+    let number = |value: RuleValue<'_>| value.integer("a whole number of at least 0");
     let rule = DataRule {
         tasks,
         nodes: table.take("node").map_or(Ok(Vec::new()), nodes)?,
-        processor: table.take("processor").map(Value::word).transpose()?,
+        processor: table.take("processor").map(RuleValue::word).transpose()?,
         regions,
         partitions,
         fields,
         requirement: table.take("requirement").map(number).transpose()?,
-        privilege: table.take("privilege").map(Value::word).transpose()?,
-        min_bytes: table.take("min_bytes").map(Value::bytes).transpose()?,
-        max_bytes: table.take("max_bytes").map(Value::bytes).transpose()?,
+        privilege: table.take("privilege").map(RuleValue::word).transpose()?,
+        min_bytes: table.take("min_bytes").map(RuleValue::bytes).transpose()?,
+        max_bytes: table.take("max_bytes").map(RuleValue::bytes).transpose()?,
         memories: table.take("memory").map_or(Ok(Vec::new()), memories)?,
         extent: table.take("extent").map(extent).transpose()?,
-        reuse: table.take("reuse").map(Value::word).transpose()?,
-        columns: table.take("columns").map(Value::word).transpose()?,
+        reuse: table.take("reuse").map(RuleValue::word).transpose()?,
+        columns: table.take("columns").map(RuleValue::word).transpose()?,
         arrangement: table.take("arrangement").map(arrangement).transpose()?,
         order: table.take("order").map(order).transpose()?,
         align: table.take("align").map(align).transpose()?,
-        reduction: table.take("reduction").map(Value::word).transpose()?,
+        reduction: table.take("reduction").map(RuleValue::word).transpose()?,
         keep: table.take("keep").map(keep).transpose()?,
     };
     table.check_all_taken()?;
@@ -189,23 +189,23 @@ fn data(mut table: Table<'_>) -> Result<DataRule> {
 }
 
 /// The elements of a list, of which there has to be one; of another value, that alone.
-fn several<T>(value: Value<'_>, expected: &str, each: impl Fn(Value<'_>) -> Result<T>) -> Result<Vec<T>> {
+fn several<T>(value: RuleValue<'_>, expected: &str, each: impl Fn(RuleValue<'_>) -> Result<T>) -> Result<Vec<T>> {
     let all = value.each().map(each).collect::<Result<Vec<T>>>()?;
     if all.is_empty() { Err(value.wrong(format!("{expected}, and not an empty list"))) } else { Ok(all) }
 }
 
-fn names(value: Value<'_>) -> Result<Names> {
+fn names(value: RuleValue<'_>) -> Result<Names> {
     const EXPECTED: &str = "a name or a list of names, in which a * stands for any letters";
-    let name = |value: Value<'_>| value.as_str().map(str::to_owned).ok_or_else(|| value.wrong(EXPECTED));
+    let name = |value: RuleValue<'_>| value.as_str().map(str::to_owned).ok_or_else(|| value.wrong(EXPECTED));
     several(value, EXPECTED, name).map(Names::of)
 }
 
-fn nodes(value: Value<'_>) -> Result<Vec<NodeId>> {
+fn nodes(value: RuleValue<'_>) -> Result<Vec<NodeId>> {
     const EXPECTED: &str = "the number of a node, or a list of such";
     several(value, EXPECTED, |value| value.integer(EXPECTED).map(NodeId))
 }
 
-fn at_least_one(value: Value<'_>) -> Result<u64> {
+fn at_least_one(value: RuleValue<'_>) -> Result<u64> {
     const EXPECTED: &str = "a whole number of at least 1";
     match value.integer(EXPECTED)? {
         0 => Err(value.wrong(EXPECTED)),
@@ -213,7 +213,7 @@ fn at_least_one(value: Value<'_>) -> Result<u64> {
     }
 }
 
-fn processors(value: Value<'_>) -> Result<Processors> {
+fn processors(value: RuleValue<'_>) -> Result<Processors> {
     if value.as_str().is_some() {
         return value.word().map(Processors::Kind);
     }
@@ -222,7 +222,7 @@ fn processors(value: Value<'_>) -> Result<Processors> {
     several(value, EXPECTED, |value| value.integer(EXPECTED).map(ProcessorId)).map(Processors::These)
 }
 
-fn memories(value: Value<'_>) -> Result<Vec<Memory>> {
+fn memories(value: RuleValue<'_>) -> Result<Vec<Memory>> {
     const EXPECTED: &str = "a kind of memory, the number of a memory, or a list of such";
     several(value, EXPECTED, |value| match value.as_integer() {
         Some(_) => value.integer(EXPECTED).map(|number| Memory::This(MemoryId(number))),
@@ -230,7 +230,7 @@ fn memories(value: Value<'_>) -> Result<Vec<Memory>> {
     })
 }
 
-fn share(value: Value<'_>) -> Result<Share> {
+fn share(value: RuleValue<'_>) -> Result<Share> {
     if value.as_integer().is_some() || value.is_list() {
         return nodes(value).map(Share::Nodes);
     }
@@ -238,7 +238,7 @@ fn share(value: Value<'_>) -> Result<Share> {
 }
 
 /// Slices of one point each would be many.
-fn spread(value: Value<'_>) -> Result<Share> {
+fn spread(value: RuleValue<'_>) -> Result<Share> {
     match share(value)? {
         Share::Cycles => {
             Err(value.wrong("\"stay\", \"blocks\", a node, or a list of nodes: a slice has neighbouring points"))
@@ -247,7 +247,7 @@ fn spread(value: Value<'_>) -> Result<Share> {
     }
 }
 
-fn steal(value: Value<'_>) -> Result<Steal> {
+fn steal(value: RuleValue<'_>) -> Result<Steal> {
     match value.as_bool() {
         Some(true) => Ok(Steal::Always),
         Some(false) => Ok(Steal::Never),
@@ -257,7 +257,7 @@ fn steal(value: Value<'_>) -> Result<Steal> {
     }
 }
 
-fn extent(value: Value<'_>) -> Result<Extent> {
+fn extent(value: RuleValue<'_>) -> Result<Extent> {
     match value.as_integer() {
         Some(_) => {
             let levels: u32 = value.integer("\"region\", \"root\", or how many partitions above the region")?;
@@ -267,7 +267,7 @@ fn extent(value: Value<'_>) -> Result<Extent> {
     }
 }
 
-fn arrangement(value: Value<'_>) -> Result<Arrangement> {
+fn arrangement(value: RuleValue<'_>) -> Result<Arrangement> {
     const EXPECTED: &str =
         "\"struct-of-arrays\", \"array-of-structs\", or the number of points in a block, a power of two";
     match (value.as_str(), value.as_integer()) {
@@ -281,7 +281,7 @@ fn arrangement(value: Value<'_>) -> Result<Arrangement> {
     }
 }
 
-fn order(value: Value<'_>) -> Result<Order> {
+fn order(value: RuleValue<'_>) -> Result<Order> {
     const EXPECTED: &str = "\"row-major\", \"column-major\", or the numbers of 1 to 4 dimensions, each once and the slowest first, such as [1, 0]";
     match value.as_str() {
         Some("row-major") => Ok(Order::RowMajor),
@@ -295,7 +295,7 @@ fn order(value: Value<'_>) -> Result<Order> {
     }
 }
 
-fn keep(value: Value<'_>) -> Result<Keep> {
+fn keep(value: RuleValue<'_>) -> Result<Keep> {
     match (value.as_str(), value.as_integer()) {
         (Some("while-used"), _) => Ok(Keep::WhileUsed),
         (_, Some(_)) => value.integer("a whole number of 32 bits").map(Keep::Rank),
@@ -305,7 +305,7 @@ fn keep(value: Value<'_>) -> Result<Keep> {
     }
 }
 
-fn align(value: Value<'_>) -> Result<u32> {
+fn align(value: RuleValue<'_>) -> Result<u32> {
     let expected = || format!("a power of two of bytes up to {MAX_ALIGN}");
     match value.integer::<u32>(&expected())? {
         align if align.is_power_of_two() && align as usize <= MAX_ALIGN => Ok(align),

@@ -45,7 +45,7 @@ impl fmt::Display for MappingRules {
 impl TaskRule {
     /// Returns the entries for the conditions of the rule.
     pub(super) fn conditions(&self) -> Vec<Entry> {
-        let mut entries = Entries::default();
+        let mut entries = TableEntries::default();
         entries.add("name", names(&self.names));
         entries.add("tag", self.tag.map(|tag| tag.to_string()));
         entries.add("node", some(&self.nodes, |node| node.0.to_string()));
@@ -54,7 +54,7 @@ impl TaskRule {
 
     /// Returns the entries for the decisions of the rule.
     pub(super) fn decisions(&self) -> Vec<Entry> {
-        let mut entries = Entries::default();
+        let mut entries = TableEntries::default();
         entries.add("processors", self.processors.as_ref().map(processors));
         entries.add("deal", self.deal.map(word));
         entries.add("variant", self.variant.as_deref().map(quoted));
@@ -83,7 +83,7 @@ impl TaskRule {
 impl DataRule {
     /// Returns the entries for the conditions of the rule.
     pub(super) fn conditions(&self) -> Vec<Entry> {
-        let mut entries = Entries::default();
+        let mut entries = TableEntries::default();
         entries.add("task", names(&self.tasks));
         entries.add("node", some(&self.nodes, |node| node.0.to_string()));
         entries.add("processor", self.processor.map(word));
@@ -99,7 +99,7 @@ impl DataRule {
 
     /// Returns the entries for the decisions of the rule.
     pub(super) fn decisions(&self) -> Vec<Entry> {
-        let mut entries = Entries::default();
+        let mut entries = TableEntries::default();
         entries.add("memory", (!self.memories.is_empty()).then(|| memories(&self.memories)));
         entries.add(
             "extent",
@@ -141,9 +141,9 @@ impl DataRule {
 
 /// The entries of a table, of those keys that are given.
 #[derive(Default)]
-struct Entries(Vec<Entry>);
+struct TableEntries(Vec<Entry>);
 
-impl Entries {
+impl TableEntries {
     fn add(&mut self, key: &'static str, value: Option<String>) {
         self.0.extend(value.map(|value| (key, value)));
     }

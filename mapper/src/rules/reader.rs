@@ -9,7 +9,7 @@ use super::error::{MappingFileError, Mistake};
 use super::words::Words;
 
 /// A table whose entries are taken one by one. What is left in the end has no meaning.
-pub(super) struct Table<'t> {
+pub(super) struct RuleTable<'t> {
     text: &'t str,
     /// The name of the table in messages.
     name: &'static str,
@@ -21,30 +21,32 @@ pub(super) struct Table<'t> {
 
 /// The value of a key, or one of its elements.
 #[derive(Clone, Copy)]
-pub(super) struct Value<'t> {
+pub(super) struct RuleValue<'t> {
     text: &'t str,
     pub(super) key: &'static str,
     value: &'t Spanned<DeValue<'t>>,
 }
 
-impl<'t> Table<'t> {
+impl<'t> RuleTable<'t> {
     pub(super) fn new(text: &'t str, name: &'static str, span: Range<usize>, table: &'t DeTable<'t>) -> Self {
         let entries = table.iter().map(|(key, value)| (&**key.get_ref(), key.span(), value)).collect();
         Self { text, name, span, entries, known: Vec::new() }
     }
 
     /// The value of a key, if it is given.
-    pub(super) fn take(&mut self, key: &'static str) -> Option<Value<'t>> {
+    pub(super) fn take(&mut self, key: &'static str) -> Option<RuleValue<'t>> {
         self.known.push(key);
         let place = self.entries.iter().position(|(name, ..)| *name == key)?;
         let (_, _, value) = self.entries.swap_remove(place);
-        Some(Value { text: self.text, key, value })
+        Some(RuleValue { text: self.text, key, value })
     }
 
     /// All entries, whatever their keys.
-    pub(super) fn take_all(&mut self) -> impl Iterator<Item = (&'t str, Value<'t>)> + use<'t> {
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = (&'t str, RuleValue<'t>)> + use<'t> {
         let (text, key) = (self.text, self.name);
-        std::mem::take(&mut self.entries).into_iter().map(move |(name, _, value)| (name, Value { text, key, value }))
+        std::mem::take(&mut self.entries)
+            .into_iter()
+            .map(move |(name, _, value)| (name, RuleValue { text, key, value }))
     }
 
     /// # Errors
@@ -61,7 +63,7 @@ impl<'t> Table<'t> {
     }
 }
 
-impl<'t> Value<'t> {
+impl<'t> RuleValue<'t> {
     fn mistake(self, mistake: Mistake) -> MappingFileError {
         MappingFileError::at(self.text, self.value.span().start, mistake)
     }
@@ -81,9 +83,9 @@ impl<'t> Value<'t> {
         self.mistake(Mistake::CannotFollow { decision: self.key, condition, why })
     }
 
-    pub(super) fn table(self, name: &'static str) -> Result<Table<'t>, MappingFileError> {
+    pub(super) fn table(self, name: &'static str) -> Result<RuleTable<'t>, MappingFileError> {
         match self.value.get_ref() {
-            DeValue::Table(table) => Ok(Table::new(self.text, name, self.value.span(), table)),
+            DeValue::Table(table) => Ok(RuleTable::new(self.text, name, self.value.span(), table)),
             _ => Err(self.wrong(format!("a table: write {name} above its keys"))),
         }
     }

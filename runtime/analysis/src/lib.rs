@@ -25,7 +25,7 @@
 //! #[derive(Clone, PartialEq)]
 //! struct Task(&'static str);
 //!
-//! impl order::Operation for Task {
+//! impl order::OrderedOperation for Task {
 //!     fn is_mapped(&self) -> bool {
 //!         false
 //!     }

@@ -8,22 +8,22 @@ use maniple_realm::net::{Endpoint, Handlers, Incoming, Loss, Options, Transport}
 
 use crate::job::Job;
 use crate::layer::Layer;
-use crate::message::Kind;
+use crate::message::JobMessageKind;
 use crate::profile::MessageProfile;
 use crate::received::Received;
-use crate::shared::Shared;
+use crate::shared::SharedJob;
 
 /// Longer payloads travel in fragments, which takes longer: no message may have more.
 const LONGEST: usize = 1 << 30;
 
 /// The names of the job's own messages in a profile, except for fragments, which belong to the message that follows.
-const OWN: [(Kind, &str); 6] = [
-    (Kind::PARCEL, "parcel"),
-    (Kind::CONTRIBUTION, "contribution"),
-    (Kind::OUTCOME, "outcome"),
-    (Kind::END, "end"),
-    (Kind::STANDSTILL, "standstill"),
-    (Kind::LEAVE, "leave"),
+const OWN: [(JobMessageKind, &str); 6] = [
+    (JobMessageKind::PARCEL, "parcel"),
+    (JobMessageKind::CONTRIBUTION, "contribution"),
+    (JobMessageKind::OUTCOME, "outcome"),
+    (JobMessageKind::END, "end"),
+    (JobMessageKind::STANDSTILL, "standstill"),
+    (JobMessageKind::LEAVE, "leave"),
 ];
 
 /// Handles messages of one kind: none if a message makes no sense.
@@ -33,7 +33,7 @@ type Handle = Box<dyn Fn(Received<'_, '_>) -> Option<()> + Send + Sync>;
 pub struct JobBuilder {
     transport: Arc<dyn Transport>,
     realm: Realm,
-    kinds: Vec<(Kind, &'static str, Handle)>,
+    kinds: Vec<(JobMessageKind, &'static str, Handle)>,
     layers: Vec<Arc<dyn Layer>>,
     longest: usize,
 }
@@ -50,7 +50,7 @@ impl JobBuilder {
     #[must_use]
     pub fn on(
         mut self,
-        kind: Kind,
+        kind: JobMessageKind,
         name: &'static str,
         handle: impl Fn(Received<'_, '_>) -> Option<()> + Send + Sync + 'static,
     ) -> Self {
@@ -83,30 +83,41 @@ impl JobBuilder {
         let names = OWN.into_iter().chain(kinds.iter().map(|(kind, name, _)| (*kind, *name)));
         let names: Vec<_> = names.collect();
         let profile = realm.profiler().map(|profiler| MessageProfile::new(profiler, nodes, &names));
-        let shared = Shared::new(rank, nodes, &realm, layers, profile, longest);
+        let shared = SharedJob::new(rank, nodes, &realm, layers, profile, longest);
         let fragments = Arc::clone(&shared);
         let lost = Arc::clone(&shared);
         let mut handlers = Handlers::new()
-            .on(Kind::PARCEL.handler(), handler(&shared, Kind::PARCEL, |shared, incoming| shared.take_parcel(incoming)))
             .on(
-                Kind::CONTRIBUTION.handler(),
-                handler(&shared, Kind::CONTRIBUTION, |shared, incoming| shared.take_contribution(incoming)),
+                JobMessageKind::PARCEL.handler(),
+                handler(&shared, JobMessageKind::PARCEL, |shared, incoming| shared.take_parcel(incoming)),
             )
             .on(
-                Kind::OUTCOME.handler(),
-                handler(&shared, Kind::OUTCOME, |shared, incoming| shared.take_outcome(incoming)),
+                JobMessageKind::CONTRIBUTION.handler(),
+                handler(&shared, JobMessageKind::CONTRIBUTION, |shared, incoming| shared.take_contribution(incoming)),
             )
-            .on(Kind::END.handler(), handler(&shared, Kind::END, |shared, incoming| shared.take_end(incoming)))
             .on(
-                Kind::STANDSTILL.handler(),
-                handler(&shared, Kind::STANDSTILL, |shared, incoming| shared.take_standstill(incoming)),
+                JobMessageKind::OUTCOME.handler(),
+                handler(&shared, JobMessageKind::OUTCOME, |shared, incoming| shared.take_outcome(incoming)),
             )
-            .on(Kind::LEAVE.handler(), handler(&shared, Kind::LEAVE, |shared, incoming| shared.take_leave(incoming)))
-            .on(Kind::FRAGMENT.handler(), move |incoming| understood(fragments.take_fragment(incoming), incoming))
+            .on(
+                JobMessageKind::END.handler(),
+                handler(&shared, JobMessageKind::END, |shared, incoming| shared.take_end(incoming)),
+            )
+            .on(
+                JobMessageKind::STANDSTILL.handler(),
+                handler(&shared, JobMessageKind::STANDSTILL, |shared, incoming| shared.take_standstill(incoming)),
+            )
+            .on(
+                JobMessageKind::LEAVE.handler(),
+                handler(&shared, JobMessageKind::LEAVE, |shared, incoming| shared.take_leave(incoming)),
+            )
+            .on(JobMessageKind::FRAGMENT.handler(), move |incoming| {
+                understood(fragments.take_fragment(incoming), incoming)
+            })
             .on_loss(move |node: NodeId, loss: &Loss| lost.lose(usize::from(node.0), loss));
         for (kind, _, handle) in kinds {
             let handle =
-                move |shared: &Arc<Shared>, incoming: &mut Incoming<'_>| handle(Received::new(shared, incoming));
+                move |shared: &Arc<SharedJob>, incoming: &mut Incoming<'_>| handle(Received::new(shared, incoming));
             handlers = handlers.on(kind.handler(), handler(&shared, kind, handle));
         }
         let endpoint = Endpoint::start(transport, handlers, Options::default());
@@ -120,9 +131,9 @@ impl JobBuilder {
 
 /// A handler that records messages in the profile, if one is kept.
 fn handler(
-    shared: &Arc<Shared>,
-    kind: Kind,
-    handle: impl Fn(&Arc<Shared>, &mut Incoming<'_>) -> Option<()> + Send + Sync + 'static,
+    shared: &Arc<SharedJob>,
+    kind: JobMessageKind,
+    handle: impl Fn(&Arc<SharedJob>, &mut Incoming<'_>) -> Option<()> + Send + Sync + 'static,
 ) -> impl Fn(&mut Incoming<'_>) + Send + Sync + 'static {
     let shared = Arc::clone(shared);
     move |incoming: &mut Incoming<'_>| {

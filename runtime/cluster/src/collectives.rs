@@ -5,7 +5,7 @@ use maniple_realm::locks::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::names::{CollectiveName, Rank};
-use crate::tree::{Collective, Combine, Done, Step};
+use crate::tree::{Collective, CollectiveStep, Combine, Done};
 
 /// See the [module](self).
 pub(crate) struct Collectives {
@@ -27,7 +27,7 @@ impl Collectives {
         name: CollectiveName,
         contribution: (Bytes, Combine, Done),
         is_closed: impl FnOnce() -> bool,
-    ) -> Option<Step> {
+    ) -> Option<CollectiveStep> {
         let mut open = self.open.lock();
         // Looked at under the lock: the thread that closes takes what is there afterwards.
         if is_closed() {
@@ -38,7 +38,7 @@ impl Collectives {
     }
 
     /// The contribution of another node. None if it makes no sense.
-    pub(crate) fn receive(&self, name: CollectiveName, from: Rank, contribution: Bytes) -> Option<Step> {
+    pub(crate) fn receive(&self, name: CollectiveName, from: Rank, contribution: Bytes) -> Option<CollectiveStep> {
         let mut open = self.open.lock();
         let collective = open.entry(name).or_insert_with(|| Collective::new(self.rank, self.nodes));
         collective.receive(self.rank, self.nodes, from, contribution)

@@ -18,7 +18,7 @@ use crate::evidence::{Describe, Evidence, difference};
 use crate::job::Job;
 use crate::log::{Digested, Log, take};
 use crate::names::{COMPARISON, CollectiveName, END, EVIDENCE, Rank};
-use crate::running::Program;
+use crate::running::RunningProgram;
 use crate::standstill::Standstill;
 use crate::wire::{decode, encode};
 
@@ -180,7 +180,7 @@ impl<O: Describe> DeterminismCheck<O> {
     }
 }
 
-impl<O: Describe> Program for DeterminismCheck<O> {
+impl<O: Describe> RunningProgram for DeterminismCheck<O> {
     fn look(&self) -> Option<Bytes> {
         let mut log = self.log.lock();
         log.is_at_standstill().then(|| encode(&self.shown(&log)).into())

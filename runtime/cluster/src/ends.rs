@@ -45,13 +45,13 @@ pub(crate) struct Ends {
     /// See [`Progress`].
     operations: AtomicU64,
     questions: AtomicU64,
-    known: Mutex<Known>,
+    known: Mutex<KnownEnds>,
     /// Whether an end of the program that runs here may have been heard of. Operations look at nothing else otherwise.
     has_heard: AtomicBool,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownEnds {
     /// The number of the program that runs here.
     program: u64,
     heard: FxHashMap<u64, End>,

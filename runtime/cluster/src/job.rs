@@ -13,10 +13,10 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Failure, Result};
 use crate::matching::{Delivery, ParcelFuture};
-use crate::message::{Kind, Outgoing, Urgency};
+use crate::message::{JobMessageKind, Outgoing, Urgency};
 use crate::names::{COMPARISON, CollectiveName, OperationName, ParcelName, Rank};
 use crate::received::Messenger;
-use crate::shared::Shared;
+use crate::shared::SharedJob;
 use crate::tree::{Combine, Done};
 use crate::wire::{Head, concatenate, decode, encode, frame, frames};
 
@@ -27,7 +27,7 @@ use crate::wire::{Head, concatenate, decode, encode, frame, frames};
 #[derive(Clone)]
 pub struct Job {
     endpoint: Arc<Endpoint>,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedJob>,
 }
 
 /// How an operation waits for other nodes.
@@ -50,7 +50,7 @@ impl Gathered {
 }
 
 impl Job {
-    pub(crate) fn new(endpoint: Arc<Endpoint>, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(endpoint: Arc<Endpoint>, shared: Arc<SharedJob>) -> Self {
         Self { endpoint, shared }
     }
 
@@ -149,7 +149,7 @@ impl Job {
     pub fn send_parcel(&self, to: Rank, name: ParcelName, delivery: Delivery) {
         let header = Head::from_slice(&name.encode(delivery.is_ok()));
         let payload = delivery.unwrap_or_else(|failure| encode(&failure).into());
-        self.send(to, Outgoing { kind: Kind::PARCEL, header, payload, urgency: Urgency::Now });
+        self.send(to, Outgoing { kind: JobMessageKind::PARCEL, header, payload, urgency: Urgency::Now });
     }
 
     /// Memory for the bytes of a parcel.

@@ -11,8 +11,8 @@
 //!   in any order;
 //! - [`Job::all_reduce`], [`Job::all_gather`]: collectives over a binomial tree; [`Rounds`]: all-gathers with a sparse
 //!   all-to-all;
-//! - [`Kind`], [`Outgoing`], [`Received`], [`Messenger`]: messages of kinds that layers register, each with its
-//!   handler;
+//! - [`JobMessageKind`], [`Outgoing`], [`Received`], [`Messenger`]: messages of kinds that layers register, each with
+//!   its handler;
 //! - [`Job::begin_operation`], [`Job::end_program`], [`DeterminismCheck`]: whether all nodes do the same, also where
 //!   they get no further;
 //! - [`Error`], [`Failure`]: why a job ends, and failures that go from node to node.
@@ -107,7 +107,7 @@ pub use evidence::{Describe, Differing};
 pub use job::{Gathered, Job, Wait};
 pub use layer::Layer;
 pub use matching::{Delivery, ParcelFuture};
-pub use message::{Kind, Outgoing};
+pub use message::{JobMessageKind, Outgoing};
 pub use names::{CollectiveName, Named, OperationName, ParcelName, Rank};
 pub use received::{Messenger, Received};
 pub use rounds::{Exchanged, Rounds, ready};

@@ -157,7 +157,7 @@ fn fail(gates: impl IntoIterator<Item = WeakGate>, realm: &Realm) {
     gates.into_iter().for_each(|later| later.with(|gate| gate.fail(fault)));
 }
 
-enum Slot {
+enum MatchingSlot {
     Arrived(Arrived),
     Expected(Arc<ParcelFuture>, usize),
 }
@@ -172,8 +172,8 @@ type Key = (Rank, ParcelName);
 /// Parcels that have arrived or are awaited: most of them in the place that follows from their numbers, those for which
 /// it is taken in a map.
 struct Slots {
-    places: Box<[Option<(Key, Slot)>]>,
-    others: FxHashMap<Key, Slot>,
+    places: Box<[Option<(Key, MatchingSlot)>]>,
+    others: FxHashMap<Key, MatchingSlot>,
 }
 
 /// Operations that have places of their own: more than a program is usually ahead of another node.
@@ -195,7 +195,7 @@ impl Slots {
     }
 
     #[inline]
-    fn remove(&mut self, key: &Key) -> Option<Slot> {
+    fn remove(&mut self, key: &Key) -> Option<MatchingSlot> {
         let (from, name) = *key;
         if let Some((_, slot)) = self.places[Self::place(from, name)].take_if(|(known, _)| known == key) {
             return Some(slot);
@@ -205,7 +205,7 @@ impl Slots {
 
     /// Keeps what was not there before.
     #[inline]
-    fn insert(&mut self, key: Key, slot: Slot) {
+    fn insert(&mut self, key: Key, slot: MatchingSlot) {
         let (from, name) = key;
         match &mut self.places[Self::place(from, name)] {
             place @ None => *place = Some((key, slot)),
@@ -213,7 +213,7 @@ impl Slots {
         }
     }
 
-    fn into_values(self) -> impl Iterator<Item = Slot> {
+    fn into_values(self) -> impl Iterator<Item = MatchingSlot> {
         self.places.into_vec().into_iter().flatten().map(|(_, slot)| slot).chain(self.others.into_values())
     }
 }
@@ -229,8 +229,8 @@ impl Matching {
         let mut slots = self.0.lock();
         for (number, parcel) in parcels.enumerate() {
             match slots.remove(&parcel) {
-                Some(Slot::Arrived(arrived)) => awaited.deliver(number, arrived, realm),
-                _ => slots.insert(parcel, Slot::Expected(Arc::clone(awaited), number)),
+                Some(MatchingSlot::Arrived(arrived)) => awaited.deliver(number, arrived, realm),
+                _ => slots.insert(parcel, MatchingSlot::Expected(Arc::clone(awaited), number)),
             }
         }
         drop(slots);
@@ -241,7 +241,7 @@ impl Matching {
     pub(crate) fn forget(&self, realm: &Realm) {
         let slots = std::mem::take(&mut *self.0.lock());
         for slot in slots.into_values() {
-            if let Slot::Expected(awaited, _) = slot {
+            if let MatchingSlot::Expected(awaited, _) = slot {
                 awaited.give_up(realm);
             }
         }
@@ -262,15 +262,15 @@ impl Matching {
         let mut slots = self.0.lock();
         match slots.remove(&(from, name)) {
             None => {
-                slots.insert((from, name), Slot::Arrived(arrived));
+                slots.insert((from, name), MatchingSlot::Arrived(arrived));
                 true
             }
-            Some(Slot::Expected(awaited, number)) => {
+            Some(MatchingSlot::Expected(awaited, number)) => {
                 drop(slots);
                 awaited.deliver(number, arrived, realm);
                 true
             }
-            Some(Slot::Arrived(_)) => false,
+            Some(MatchingSlot::Arrived(_)) => false,
         }
     }
 }
@@ -279,13 +279,13 @@ impl Matching {
 mod tests {
     use super::*;
 
-    fn parcel(number: u64) -> Slot {
+    fn parcel(number: u64) -> MatchingSlot {
         let bytes = Bytes::copy_from_slice(&number.to_le_bytes());
-        Slot::Arrived(Arrived { delivery: Ok(bytes), message: OperationId::NONE })
+        MatchingSlot::Arrived(Arrived { delivery: Ok(bytes), message: OperationId::NONE })
     }
 
-    fn number_of(slot: Option<Slot>) -> Option<u64> {
-        let Slot::Arrived(Arrived { delivery: Ok(bytes), .. }) = slot? else {
+    fn number_of(slot: Option<MatchingSlot>) -> Option<u64> {
+        let MatchingSlot::Arrived(Arrived { delivery: Ok(bytes), .. }) = slot? else {
             panic!("only parcels were put in place")
         };
         Some(u64::from_le_bytes(bytes[..].try_into().expect("eight bytes were put in place")))

@@ -8,12 +8,12 @@ use crate::wire::{Head, encode_head};
 
 /// A kind of messages. The layers above a job number theirs from 0; no two layers may use one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Kind(u16);
+pub struct JobMessageKind(u16);
 
 /// The first kinds are the job's own.
 const OWN: u16 = 8;
 
-impl Kind {
+impl JobMessageKind {
     /// Brings a parcel.
     pub(crate) const PARCEL: Self = Self(0);
     /// Brings a contribution to a collective.
@@ -51,7 +51,7 @@ pub(crate) enum Urgency {
 /// A message that is about to be sent, however long it is.
 #[derive(Debug)]
 pub struct Outgoing {
-    pub(crate) kind: Kind,
+    pub(crate) kind: JobMessageKind,
     pub(crate) header: Head,
     pub(crate) payload: Bytes,
     pub(crate) urgency: Urgency,
@@ -60,7 +60,7 @@ pub struct Outgoing {
 impl Outgoing {
     /// A message without a header.
     #[must_use]
-    pub fn new(kind: Kind, payload: impl Into<Bytes>) -> Self {
+    pub fn new(kind: JobMessageKind, payload: impl Into<Bytes>) -> Self {
         Self { kind, header: Head::new(), payload: payload.into(), urgency: Urgency::Now }
     }
 

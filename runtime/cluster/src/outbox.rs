@@ -10,7 +10,7 @@ use maniple_realm::{Fault, Realm};
 use rustc_hash::FxHashMap;
 
 use crate::error::Error;
-use crate::message::{Kind, Outgoing, Urgency};
+use crate::message::{JobMessageKind, Outgoing, Urgency};
 use crate::names::{ParcelHeader, Rank};
 use crate::profile::MessageProfile;
 
@@ -44,7 +44,7 @@ impl Outbox {
         }
         let mut is_full = false;
         while payload.len() > self.longest {
-            let fragment = Message::new(Kind::FRAGMENT.handler()).payload(payload.split_to(self.longest));
+            let fragment = Message::new(JobMessageKind::FRAGMENT.handler()).payload(payload.split_to(self.longest));
             is_full |= self.send_in_turn(endpoint, to, fragment, urgency, &mut waiting);
         }
         let message = Message::new(kind.handler()).header(&header).payload(payload);
@@ -62,7 +62,7 @@ impl Outbox {
         if self.profile.is_some() || waiting.get(&to).is_some_and(|queue| !queue.is_empty()) {
             return false;
         }
-        endpoint.send_short(NodeId(to as u16), Kind::PARCEL.handler(), header, values) == Ok(true)
+        endpoint.send_short(NodeId(to as u16), JobMessageKind::PARCEL.handler(), header, values) == Ok(true)
     }
 
     /// Sends a message, or queues it. Whether it is the first in the queue: then it is for the caller to ask for room.
@@ -141,10 +141,10 @@ mod tests {
         there.abort("it has had enough");
         network.run();
         let realm = Realm::builder().workers(1).build().unwrap();
-        Outbox::new(realm.visitor(), 1000, None).send(&here, 1, Outgoing::new(Kind::PARCEL, Bytes::new()));
+        Outbox::new(realm.visitor(), 1000, None).send(&here, 1, Outgoing::new(JobMessageKind::PARCEL, Bytes::new()));
         assert!(realm.breakdown().is_none());
         here.abort("the other one has gone");
-        Outbox::new(realm.visitor(), 1000, None).send(&here, 1, Outgoing::new(Kind::PARCEL, Bytes::new()));
+        Outbox::new(realm.visitor(), 1000, None).send(&here, 1, Outgoing::new(JobMessageKind::PARCEL, Bytes::new()));
         assert!(realm.breakdown().is_some());
         realm.shut_down();
     }

@@ -8,7 +8,7 @@ use maniple_realm::machine::NodeId;
 use maniple_realm::profile::{Activity, Kind, LabelId, Profiler, Record, Tag};
 use maniple_space::{AnyRect, Rect};
 
-use crate::message::Kind as MessageKind;
+use crate::message::JobMessageKind as MessageKind;
 use crate::names::Rank;
 
 /// The messages of a node, in its profile.

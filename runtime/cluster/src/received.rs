@@ -8,19 +8,19 @@ use serde::de::DeserializeOwned;
 
 use crate::message::Outgoing;
 use crate::names::Rank;
-use crate::shared::Shared;
+use crate::shared::SharedJob;
 use crate::wire::decode;
 
 /// A message that has arrived.
 ///
 /// Its handler runs where the network is polled: it must be short, and must not wait. It may send.
 pub struct Received<'a, 'b> {
-    shared: &'a Arc<Shared>,
+    shared: &'a Arc<SharedJob>,
     incoming: &'a mut Incoming<'b>,
 }
 
 impl<'a, 'b> Received<'a, 'b> {
-    pub(crate) fn new(shared: &'a Arc<Shared>, incoming: &'a mut Incoming<'b>) -> Self {
+    pub(crate) fn new(shared: &'a Arc<SharedJob>, incoming: &'a mut Incoming<'b>) -> Self {
         Self { shared, incoming }
     }
 
@@ -58,12 +58,12 @@ impl<'a, 'b> Received<'a, 'b> {
 /// Sends messages for a layer: a handle that does not keep the job up, which keeps the layer.
 #[derive(Clone)]
 pub struct Messenger {
-    shared: Weak<Shared>,
+    shared: Weak<SharedJob>,
     endpoint: Weak<Endpoint>,
 }
 
 impl Messenger {
-    pub(crate) fn new(shared: &Arc<Shared>, endpoint: &Arc<Endpoint>) -> Self {
+    pub(crate) fn new(shared: &Arc<SharedJob>, endpoint: &Arc<Endpoint>) -> Self {
         Self { shared: Arc::downgrade(shared), endpoint: Arc::downgrade(endpoint) }
     }
 

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::standstill::Standstill;
 
 /// A program that runs, as the job sees it.
-pub(crate) trait Program: Send + Sync {
+pub(crate) trait RunningProgram: Send + Sync {
     /// Returns the [`Standstill`] that it shows its neighbours, encoded: once, when it has come no further since the
     /// last look.
     fn look(&self) -> Option<Bytes>;
@@ -25,7 +25,7 @@ pub(crate) trait Program: Send + Sync {
 pub(crate) struct Running {
     /// How many programs have begun. Nodes count alike.
     programs: AtomicU64,
-    now: Mutex<Option<(u64, Weak<dyn Program>)>>,
+    now: Mutex<Option<(u64, Weak<dyn RunningProgram>)>>,
 }
 
 impl Running {
@@ -41,7 +41,7 @@ impl Running {
     }
 
     /// The program with this number begins.
-    pub(crate) fn begin(&self, number: u64, program: Weak<dyn Program>) {
+    pub(crate) fn begin(&self, number: u64, program: Weak<dyn RunningProgram>) {
         *self.now.lock() = Some((number, program));
     }
 
@@ -51,7 +51,7 @@ impl Running {
     }
 
     /// The program that runs.
-    pub(crate) fn get(&self) -> Option<Arc<dyn Program>> {
+    pub(crate) fn get(&self) -> Option<Arc<dyn RunningProgram>> {
         self.now.lock().as_ref()?.1.upgrade()
     }
 }

@@ -17,17 +17,17 @@ use crate::last_operations::LastOperations;
 use crate::layer::Layer;
 use crate::leaving::{Leave, Leaves};
 use crate::matching::Matching;
-use crate::message::{Kind, Outgoing, Urgency};
+use crate::message::{JobMessageKind, Outgoing, Urgency};
 use crate::names::{COMPARISON, CollectiveName, END, ParcelName, Rank};
 use crate::outbox::Outbox;
 use crate::profile::MessageProfile;
 use crate::running::Running;
 use crate::standstill::{Standstill, period};
-use crate::tree::{Combine, Done, Step, children, contribution_goes_to, outcome_goes_to, parent};
+use crate::tree::{CollectiveStep, Combine, Done, children, contribution_goes_to, outcome_goes_to, parent};
 use crate::wire::{decode, encode, encode_head};
 
 /// The state of a node of a job.
-pub(crate) struct Shared {
+pub(crate) struct SharedJob {
     pub(crate) rank: Rank,
     pub(crate) nodes: usize,
     /// A visitor, which does not keep the realm up: workers that look for work hold this for a moment, and the thread
@@ -55,7 +55,7 @@ pub(crate) struct Shared {
     pub(crate) profile: Option<Arc<MessageProfile>>,
 }
 
-impl Shared {
+impl SharedJob {
     pub(crate) fn new(
         rank: Rank,
         nodes: usize,
@@ -97,7 +97,7 @@ impl Shared {
             let (Some(endpoint), Some(shared)) = (endpoint.upgrade(), shared.upgrade()) else { return };
             let program = shared.running.get().filter(|_| shared.realm.breakdown().is_none());
             if let Some(shown) = program.and_then(|program| program.look()) {
-                shared.send_to_neighbours(&endpoint, Kind::STANDSTILL, &shown, None);
+                shared.send_to_neighbours(&endpoint, JobMessageKind::STANDSTILL, &shown, None);
             }
         };
         match Ticker::start("looks", period(self.nodes), look) {
@@ -208,7 +208,7 @@ impl Shared {
         let shown: Standstill = decode(&self.take_payload(incoming))?;
         let program = self.running.get().filter(|_| self.realm.breakdown().is_none());
         if let Some((answer, error)) = program.and_then(|program| program.compare_with(shown)) {
-            self.send(incoming.endpoint(), from(incoming), Outgoing::new(Kind::STANDSTILL, answer));
+            self.send(incoming.endpoint(), from(incoming), Outgoing::new(JobMessageKind::STANDSTILL, answer));
             self.give_up(error);
         }
         Some(())
@@ -218,7 +218,7 @@ impl Shared {
         let leave: Leave = decode(&self.take_payload(incoming))?;
         let from = from(incoming);
         if self.leaves.hear(&leave) {
-            self.send_to_neighbours(incoming.endpoint(), Kind::LEAVE, &encode(&leave).into(), Some(from));
+            self.send_to_neighbours(incoming.endpoint(), JobMessageKind::LEAVE, &encode(&leave).into(), Some(from));
         }
         self.check_leaves();
         Some(())
@@ -228,7 +228,7 @@ impl Shared {
     pub(crate) fn tell_of_leaving(&self, endpoint: &Arc<Endpoint>) {
         let leave = Leave { node: self.rank, programs: self.running.begun(), failure: self.failure.get().cloned() };
         if self.leaves.hear(&leave) {
-            self.send_to_neighbours(endpoint, Kind::LEAVE, &encode(&leave).into(), None);
+            self.send_to_neighbours(endpoint, JobMessageKind::LEAVE, &encode(&leave).into(), None);
         }
         self.check_leaves();
     }
@@ -248,13 +248,19 @@ impl Shared {
             Consequence::Nothing => {}
             Consequence::Differ(one, other) => self.differ(&one, &other),
             Consequence::PassOn(end) => {
-                self.send_to_neighbours(endpoint, Kind::END, &encode(&end).into(), from);
+                self.send_to_neighbours(endpoint, JobMessageKind::END, &encode(&end).into(), from);
             }
         }
     }
 
     /// Sends to the neighbours in the tree, except this one.
-    fn send_to_neighbours(&self, endpoint: &Arc<Endpoint>, kind: Kind, payload: &Bytes, except: Option<Rank>) {
+    fn send_to_neighbours(
+        &self,
+        endpoint: &Arc<Endpoint>,
+        kind: JobMessageKind,
+        payload: &Bytes,
+        except: Option<Rank>,
+    ) {
         let neighbours = parent(self.rank).into_iter().chain(children(self.rank, self.nodes));
         for to in neighbours.filter(|to| Some(*to) != except) {
             self.send(endpoint, to, Outgoing::new(kind, payload.clone()));
@@ -284,16 +290,18 @@ impl Shared {
         let step = self.collectives.contribute(name, (mine.clone(), combine, done), || self.is_closed());
         let Some(step) = step else { return };
         for other in contribution_goes_to(self.rank, self.nodes) {
-            self.send_about(endpoint, Kind::CONTRIBUTION, name, other, mine.clone());
+            self.send_about(endpoint, JobMessageKind::CONTRIBUTION, name, other, mine.clone());
         }
         self.advance(endpoint, name, step);
     }
 
-    fn advance(&self, endpoint: &Arc<Endpoint>, name: CollectiveName, step: Step) {
+    fn advance(&self, endpoint: &Arc<Endpoint>, name: CollectiveName, step: CollectiveStep) {
         match step {
-            Step::Wait => {}
-            Step::Up(parent, bytes) => self.send_about(endpoint, Kind::CONTRIBUTION, name, parent, bytes),
-            Step::Finish(outcome, done) => {
+            CollectiveStep::Wait => {}
+            CollectiveStep::Up(parent, bytes) => {
+                self.send_about(endpoint, JobMessageKind::CONTRIBUTION, name, parent, bytes)
+            }
+            CollectiveStep::Finish(outcome, done) => {
                 self.collectives.remove(&name);
                 self.finish(endpoint, name, outcome, done);
             }
@@ -302,7 +310,7 @@ impl Shared {
 
     fn finish(&self, endpoint: &Arc<Endpoint>, name: CollectiveName, outcome: Bytes, done: Done) {
         for child in outcome_goes_to(self.rank, self.nodes) {
-            self.send_about(endpoint, Kind::OUTCOME, name, child, outcome.clone());
+            self.send_about(endpoint, JobMessageKind::OUTCOME, name, child, outcome.clone());
         }
         // It may run functions of the program.
         if let Err(fault) = fault::catch(|| done(outcome)) {
@@ -310,7 +318,14 @@ impl Shared {
         }
     }
 
-    fn send_about(&self, endpoint: &Arc<Endpoint>, kind: Kind, name: CollectiveName, to: Rank, payload: Bytes) {
+    fn send_about(
+        &self,
+        endpoint: &Arc<Endpoint>,
+        kind: JobMessageKind,
+        name: CollectiveName,
+        to: Rank,
+        payload: Bytes,
+    ) {
         // No thread waits for comparisons.
         let urgency = if name.part == COMPARISON { Urgency::Whenever } else { Urgency::Now };
         self.send(endpoint, to, Outgoing { kind, header: encode_head(&name), payload, urgency });

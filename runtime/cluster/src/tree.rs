@@ -32,7 +32,7 @@ pub(crate) struct Collective {
 }
 
 /// The next step of a collective on this node.
-pub(crate) enum Step {
+pub(crate) enum CollectiveStep {
     /// Nothing, until something else arrives.
     Wait,
     /// The contribution goes up to this node.
@@ -77,14 +77,19 @@ impl Collective {
     }
 
     /// This node's own contribution.
-    pub(crate) fn contribute(&mut self, rank: Rank, nodes: usize, contribution: (Bytes, Combine, Done)) -> Step {
+    pub(crate) fn contribute(
+        &mut self,
+        rank: Rank,
+        nodes: usize,
+        contribution: (Bytes, Combine, Done),
+    ) -> CollectiveStep {
         self.mine = Some(contribution);
         self.advance(rank, nodes)
     }
 
     /// The contribution of another node. None if it has no place here, or was there before.
     #[must_use]
-    pub(crate) fn receive(&mut self, rank: Rank, nodes: usize, from: Rank, bytes: Bytes) -> Option<Step> {
+    pub(crate) fn receive(&mut self, rank: Rank, nodes: usize, from: Rank, bytes: Bytes) -> Option<CollectiveStep> {
         let (_, contribution) = self.others.iter_mut().find(|(other, _)| *other == from)?;
         if contribution.replace(bytes).is_some() {
             return None;
@@ -97,11 +102,11 @@ impl Collective {
         self.done.take()
     }
 
-    fn advance(&mut self, rank: Rank, nodes: usize) -> Step {
+    fn advance(&mut self, rank: Rank, nodes: usize) -> CollectiveStep {
         if self.others.iter().any(|(_, contribution)| contribution.is_none()) {
-            return Step::Wait;
+            return CollectiveStep::Wait;
         }
-        let Some((mine, combine, done)) = self.mine.take() else { return Step::Wait };
+        let Some((mine, combine, done)) = self.mine.take() else { return CollectiveStep::Wait };
         let mut all = Vec::with_capacity(1 + self.others.len());
         let (below, above): (Vec<_>, Vec<_>) = self.others.drain(..).partition(|(other, _)| *other < rank);
         all.extend(below.into_iter().filter_map(|(_, contribution)| contribution));
@@ -109,10 +114,10 @@ impl Collective {
         all.extend(above.into_iter().filter_map(|(_, contribution)| contribution));
         let combined = combine(all);
         match parent(rank).filter(|_| nodes > FEW) {
-            None => Step::Finish(combined, done),
+            None => CollectiveStep::Finish(combined, done),
             Some(parent) => {
                 self.done = Some(done);
-                Step::Up(parent, combined)
+                CollectiveStep::Up(parent, combined)
             }
         }
     }
@@ -169,9 +174,9 @@ mod tests {
                 }
             };
             match step {
-                Step::Wait => {}
-                Step::Up(parent, bytes) => open.push((parent, Some((rank, bytes)))),
-                Step::Finish(outcome, done) => {
+                CollectiveStep::Wait => {}
+                CollectiveStep::Up(parent, bytes) => open.push((parent, Some((rank, bytes)))),
+                CollectiveStep::Finish(outcome, done) => {
                     done(outcome.clone());
                     down.borrow_mut().extend(outcome_goes_to(rank, nodes).map(|child| (child, outcome.clone())));
                 }

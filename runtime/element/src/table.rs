@@ -7,7 +7,7 @@ use num_complex::Complex;
 
 /// The kind of a type, which types with the same operations have in common.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TypeKind {
     Truth,
     Unsigned,
     Signed,
@@ -94,9 +94,9 @@ macro_rules! elements {
                 }
             }
 
-            fn kind(self) -> Kind {
+            fn kind(self) -> TypeKind {
                 match self {
-                    $(Self::$variant => Kind::$kind,)*
+                    $(Self::$variant => TypeKind::$kind,)*
                 }
             }
 
@@ -287,11 +287,11 @@ impl ElementType {
     #[must_use]
     pub fn npy_name(self) -> String {
         let letter = match self.kind() {
-            Kind::Truth => 'b',
-            Kind::Unsigned => 'u',
-            Kind::Signed => 'i',
-            Kind::Real => 'f',
-            Kind::Complex => 'c',
+            TypeKind::Truth => 'b',
+            TypeKind::Unsigned => 'u',
+            TypeKind::Signed => 'i',
+            TypeKind::Real => 'f',
+            TypeKind::Complex => 'c',
         };
         format!("{letter}{}", self.size())
     }
@@ -299,19 +299,19 @@ impl ElementType {
     /// Whether elements are integers, as truth values are.
     #[must_use]
     pub fn is_integer(self) -> bool {
-        matches!(self.kind(), Kind::Truth | Kind::Unsigned | Kind::Signed)
+        matches!(self.kind(), TypeKind::Truth | TypeKind::Unsigned | TypeKind::Signed)
     }
 
     /// Whether elements are integers of which none is below zero.
     #[must_use]
     pub fn is_unsigned(self) -> bool {
-        matches!(self.kind(), Kind::Truth | Kind::Unsigned)
+        matches!(self.kind(), TypeKind::Truth | TypeKind::Unsigned)
     }
 
     /// Whether elements are complex, and so without an order.
     #[must_use]
     pub fn is_complex(self) -> bool {
-        self.kind() == Kind::Complex
+        self.kind() == TypeKind::Complex
     }
 }
 

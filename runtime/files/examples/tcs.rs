@@ -7,7 +7,7 @@ use std::io::BufReader;
 use std::time::Instant;
 
 use maniple_files::tcs::load::{Finder, Piece, SortedEntries, Splits};
-use maniple_files::tcs::{self, Duplicates, Extent, Header, Kind, Plan, Tensor, Width};
+use maniple_files::tcs::{self, Duplicates, Extent, StoragePlan, TcsHeader, TcsLevelKind, Tensor, Width};
 use maniple_files::{Entries, InTurn, tns};
 
 /// The median of three times, in seconds.
@@ -38,9 +38,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (text, file) = (folder.path().join("matrix.tns"), folder.path().join("matrix.tcs"));
     tns::write_lines(&mut File::create(&text)?, &entries, &InTurn)?;
     let megabytes = std::fs::metadata(&text)?.len() as f64 / 1e6;
-    let (kinds, order) = (vec![Kind::Dense, Kind::Sparse], vec![0, 1]);
-    let plan =
-        Plan { kinds, order, extents: vec![Extent::FromZero; 2], width: Width::Eight, duplicates: Duplicates::Refuse };
+    let (kinds, order) = (vec![TcsLevelKind::Dense, TcsLevelKind::Sparse], vec![0, 1]);
+    let plan = StoragePlan {
+        kinds,
+        order,
+        extents: vec![Extent::FromZero; 2],
+        width: Width::Eight,
+        duplicates: Duplicates::Refuse,
+    };
     let open = || -> Result<_, Box<dyn Error>> {
         Ok(tns::Reader::<_, f64>::new(BufReader::with_capacity(1 << 20, File::open(&text)?))?)
     };
@@ -66,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let bytes = median(|| Ok(std::fs::read(&file)?))?;
     let read = median(|| Ok(Tensor::<f64>::read(&File::open(&file)?)?))?;
     let source = std::fs::read(&file)?;
-    let header = Header::read(&source)?;
+    let header = TcsHeader::read(&source)?;
     let splits = Splits::none(&[0..header.levels[0].range.end, 0..header.levels[1].range.end]).into_equal(1, 8);
     let mut finder = Finder::new(&source, &header);
     let ends = [finder.positions(0)?, finder.positions(finder.elements())?];

@@ -8,7 +8,7 @@ use num_complex::Complex;
 use crate::dense::Order;
 use crate::error::{Problem, ReadError};
 use crate::line_offsets::{AT_ONCE, head, in_source, line_from};
-use crate::matrix_market::{Field, Header, Layout, Reader, Symmetry};
+use crate::matrix_market::{Field, MatrixLayout, MatrixMarketHeader, Reader, Symmetry};
 use crate::number::Number;
 use crate::parallel::{Parallel, each_share};
 use crate::section::{Section, share};
@@ -38,7 +38,7 @@ mod tests;
 #[derive(Debug)]
 pub struct ArrayText<S> {
     source: S,
-    header: Header,
+    header: MatrixMarketHeader,
     /// The range of the lines of values in the file, in bytes.
     bytes: Range<u64>,
     /// The bytes from one checkpoint to the next; the first one is where the lines begin, and the last one at their end
@@ -66,7 +66,8 @@ impl<S: Source> ArrayText<S> {
     ///
     /// # Errors
     /// [`ReadError`] if the file has another format, its header makes no sense, it has the layout
-    /// [`Layout::Coordinate`], a line is too long or no text, or there are fewer or more values than the matrix has.
+    /// [`MatrixLayout::Coordinate`], a line is too long or no text, or there are fewer or more values than the matrix
+    /// has.
     pub fn matrix_market(source: S, parallel: &dyn Parallel) -> Result<Self, ReadError>
     where
         S: Sync,
@@ -79,7 +80,7 @@ impl<S: Source> ArrayText<S> {
         S: Sync,
     {
         let (header, bytes) = head(&source)?;
-        if header.layout == Layout::Coordinate {
+        if header.layout == MatrixLayout::Coordinate {
             let reason = "the matrix is sparse ('coordinate'); an 'array' has all elements".to_owned();
             return Err(ReadError::Line { line: 1, problem: Problem::Unsupported(reason) });
         }
@@ -100,7 +101,7 @@ impl<S: Source> ArrayText<S> {
     }
 
     /// The header of the file, above its values.
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &MatrixMarketHeader {
         &self.header
     }
 

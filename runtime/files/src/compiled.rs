@@ -5,7 +5,7 @@ use num_complex::Complex;
 use crate::entry_text::PartOfText;
 use crate::error::ReadError;
 use crate::lines::Entries;
-use crate::matrix_market::{self, Header};
+use crate::matrix_market::{self, MatrixMarketHeader};
 use crate::parallel::Parallel;
 use crate::tns;
 
@@ -16,7 +16,7 @@ type Tensor<T> = (Vec<u64>, Entries<T>);
 #[doc(hidden)]
 pub trait Compiled: Sized {
     /// As of [`matrix_market::read_entries`].
-    fn matrix_entries(text: &[u8], parallel: &dyn Parallel) -> Result<(Header, Entries<Self>), ReadError>;
+    fn matrix_entries(text: &[u8], parallel: &dyn Parallel) -> Result<(MatrixMarketHeader, Entries<Self>), ReadError>;
 
     /// As of [`tns::read_entries`].
     fn tensor_entries(
@@ -33,7 +33,7 @@ pub trait Compiled: Sized {
 macro_rules! compiled {
     ($($ty:ty),*) => {$(
         impl Compiled for $ty {
-            fn matrix_entries(text: &[u8], parallel: &dyn Parallel) -> Result<(Header, Entries<Self>), ReadError> {
+            fn matrix_entries(text: &[u8], parallel: &dyn Parallel) -> Result<(MatrixMarketHeader, Entries<Self>), ReadError> {
                 matrix_market::entries_of(text, parallel)
             }
 

@@ -8,9 +8,9 @@ use maniple_element::ElementType;
 
 use crate::dense::Order;
 use crate::error::{Problem, ReadError};
-use crate::npy::{Header, read_elements};
+use crate::npy::{NpyHeader, read_elements};
 use crate::npz::{
-    Archive, Form, Layout, Lengths, Member, apart, apart_from_each_other, ascending, check_ends, coordinates_of,
+    Archive, ArchiveLayout, Form, Lengths, Member, apart, apart_from_each_other, ascending, check_ends, coordinates_of,
     integers, malformed, named, within,
 };
 use crate::number::Number;
@@ -24,10 +24,10 @@ use crate::tcs::Source;
 /// use std::io::Cursor;
 ///
 /// use maniple_files::EntryArrays;
-/// use maniple_files::npz::{Compression, Sparse, Structure, Values};
+/// use maniple_files::npz::{Compression, Sparse, Structure, ArrayValues};
 ///
 /// let rows = Structure::Compressed { rows: vec![0], starts: vec![0, 1, 3], columns: vec![2, 0, 1] };
-/// let matrix = Sparse::new(vec![2, 3], rows, Values::F64(vec![0.5, 1.5, 2.5]), None)?;
+/// let matrix = Sparse::new(vec![2, 3], rows, ArrayValues::F64(vec![0.5, 1.5, 2.5]), None)?;
 /// let mut file = Cursor::new(Vec::new());
 /// matrix.write(&mut file, Compression::None)?;
 ///
@@ -44,7 +44,7 @@ use crate::tcs::Source;
 pub struct EntryArrays<S> {
     source: S,
     shape: Vec<u64>,
-    entries: Entries,
+    entries: ArrayEntries,
     /// The elements.
     values: Numbers,
     files: Vec<Checked>,
@@ -52,7 +52,7 @@ pub struct EntryArrays<S> {
 
 /// The places of the elements.
 #[derive(Debug)]
-enum Entries {
+enum ArrayEntries {
     /// Everywhere.
     All(Order),
     /// As the form of a sparse array says.
@@ -74,7 +74,7 @@ struct Numbers {
     /// The offset of the first.
     begin: u64,
     /// Their type, and how many there are, along one dimension.
-    header: Header,
+    header: NpyHeader,
 }
 
 /// A file in an archive.
@@ -101,13 +101,13 @@ impl<S: Source> EntryArrays<S> {
     /// [`ReadError`] if the file has another format, or ends before its last element.
     pub fn npy(source: S) -> Result<Self, ReadError> {
         let length = source.length()?;
-        let header = Header::read(&mut Section::new(&source, 0..length))?;
+        let header = NpyHeader::read(&mut Section::new(&source, 0..length))?;
         if header.start.checked_add(header.bytes()).is_none_or(|end| end > length) {
             let (extents, found) = (header.extents(), length.saturating_sub(header.start));
             let reason = format!("it says that it has {extents} elements, but has only {found} bytes of them");
             return Err(ReadError::Byte { byte: length, problem: Problem::Truncated(reason) });
         }
-        let (shape, entries) = (header.shape.clone(), Entries::All(header.order));
+        let (shape, entries) = (header.shape.clone(), ArrayEntries::All(header.order));
         let values = Numbers { name: None, begin: header.start, header: in_line(&header, header.count()) };
         Ok(Self { source, shape, entries, values, files: Vec::new() })
     }
@@ -121,14 +121,14 @@ impl<S: Source> EntryArrays<S> {
     pub fn npz(source: S) -> Result<Option<Self>, ReadError> {
         let length = source.length()?;
         let mut archive = Archive::new(BufReader::new(Section::new(&source, 0..length)))?;
-        let Layout { shape, form, indices: names } = Layout::read(&mut archive)?;
+        let ArchiveLayout { shape, form, indices: names } = ArchiveLayout::read(&mut archive)?;
         let mut files = Vec::new();
         let mut pieces = 0;
         // The numbers of an array in so many pieces that follow each other.
         let mut located = |name: &'static str, count: usize| {
             let Some(Member { bytes, checksum }) = archive.member(name)? else { return Ok(None) };
             let mut head = Hashed { source: Section::new(&source, bytes.clone()), hasher: Hasher::new() };
-            let header = Header::read(&mut head).map_err(|error| named(name, error))?;
+            let header = NpyHeader::read(&mut head).map_err(|error| named(name, error))?;
             let begin = bytes.start + header.start;
             if begin.checked_add(header.bytes()) != Some(bytes.end) || bytes.end > length {
                 let (found, expected) = (bytes.end.saturating_sub(begin), header.bytes());
@@ -181,7 +181,8 @@ impl<S: Source> EntryArrays<S> {
         form.check(&shape, &lengths).map_err(malformed)?;
         apart_from_each_other(&offsets).map_err(malformed)?;
         drop(archive);
-        let found = Self { source, shape, entries: Entries::Sparse { form, starts, indices, offsets }, values, files };
+        let found =
+            Self { source, shape, entries: ArrayEntries::Sparse { form, starts, indices, offsets }, values, files };
         found.check_rows()?;
         Ok(Some(found))
     }
@@ -199,8 +200,8 @@ impl<S: Source> EntryArrays<S> {
     /// The order of the elements of a dense array; none of a sparse one.
     pub fn order(&self) -> Option<Order> {
         match self.entries {
-            Entries::All(order) => Some(order),
-            Entries::Sparse { .. } => None,
+            ArrayEntries::All(order) => Some(order),
+            ArrayEntries::Sparse { .. } => None,
         }
     }
 
@@ -239,7 +240,7 @@ impl<S: Source> EntryArrays<S> {
     /// [`read_part`](Self::read_part) for elements of all types.
     fn visit_part(&self, part: u64, parts: u64, elements: &mut dyn Elements<S>) -> Result<Vec<(u32, u64)>, ReadError> {
         let mut at = vec![0; self.shape.len()];
-        let Entries::Sparse { form, starts, indices, offsets } = &self.entries else {
+        let ArrayEntries::Sparse { form, starts, indices, offsets } = &self.entries else {
             return self.read_all(part, parts, elements);
         };
         let mut read = match form {
@@ -385,7 +386,7 @@ impl<S: Source> EntryArrays<S> {
 
     /// Checks where the first row begins, and the last one ends.
     fn check_rows(&self) -> Result<(), ReadError> {
-        let Entries::Sparse { starts: Some(starts), indices, .. } = &self.entries else { return Ok(()) };
+        let ArrayEntries::Sparse { starts: Some(starts), indices, .. } = &self.entries else { return Ok(()) };
         let last = starts.header.count().saturating_sub(1);
         let (first, end) = (self.one(starts, 0)?, self.one(starts, last)?);
         check_ends(first, end, indices[0].header.count()).map_err(malformed)
@@ -508,14 +509,14 @@ impl<S: Source> Rows<'_, S> {
 }
 
 /// The header of so many of an array's numbers, in a line.
-fn in_line(header: &Header, count: u64) -> Header {
-    Header { shape: vec![count], order: Order::Rows, ..header.clone() }
+fn in_line(header: &NpyHeader, count: u64) -> NpyHeader {
+    NpyHeader { shape: vec![count], order: Order::Rows, ..header.clone() }
 }
 
 /// Numbers that are read one after the other.
 struct Reader<'a, S> {
     name: Option<&'static str>,
-    header: Header,
+    header: NpyHeader,
     bytes: Hashed<BufReader<Section<'a, S>>>,
 }
 

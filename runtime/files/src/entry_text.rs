@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::error::{Problem, ReadError, entries};
 use crate::line_offsets::{AT_ONCE, head, in_source, line_from, lines};
-use crate::matrix_market::{Header, Layout, Reader};
+use crate::matrix_market::{MatrixLayout, MatrixMarketHeader, Reader};
 use crate::number::Number;
 use crate::parallel::{Parallel, each_share};
 use crate::section::{Section, share};
@@ -32,14 +32,14 @@ use crate::tns;
 #[derive(Debug)]
 pub struct EntryText<S> {
     source: S,
-    kind: Kind,
+    kind: EntryTextKind,
     /// The range of the lines of entries in the file, in bytes.
     bytes: Range<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
-    Matrix(Header),
+enum EntryTextKind {
+    Matrix(MatrixMarketHeader),
     /// Of so many dimensions.
     Tensor(usize),
 }
@@ -48,7 +48,7 @@ enum Kind {
 #[doc(hidden)]
 pub struct PartOfText<'a> {
     source: &'a dyn Source,
-    kind: Kind,
+    kind: EntryTextKind,
     bytes: &'a Range<u64>,
     share: (u64, u64),
 }
@@ -62,7 +62,7 @@ impl PartOfText<'_> {
         let start = bytes.start;
         let source = BufReader::with_capacity(AT_ONCE, Section::new(self.source, bytes));
         let read = match &self.kind {
-            Kind::Matrix(header) => {
+            EntryTextKind::Matrix(header) => {
                 let mut reader = Reader::of_part(source, header);
                 let mut each = || {
                     let mut listed = 0;
@@ -77,7 +77,7 @@ impl PartOfText<'_> {
                 };
                 each()
             }
-            Kind::Tensor(order) => {
+            EntryTextKind::Tensor(order) => {
                 let mut reader = tns::Reader::<_, T>::of_part(source, *order);
                 let mut at = Vec::with_capacity(*order);
                 let mut each = || {
@@ -99,15 +99,16 @@ impl<S: Source> EntryText<S> {
     /// A Matrix Market file, of which the header is read.
     ///
     /// # Errors
-    /// [`ReadError`] if the file has another format, its header makes no sense, or it has the layout [`Layout::Array`].
+    /// [`ReadError`] if the file has another format, its header makes no sense, or it has the layout
+    /// [`MatrixLayout::Array`].
     pub fn matrix_market(source: S) -> Result<Self, ReadError> {
         let (header, bytes) = head(&source)?;
-        if header.layout == Layout::Array {
+        if header.layout == MatrixLayout::Array {
             let reason =
                 "the matrix is dense ('array'); the lines of a sparse one ('coordinate') have places".to_owned();
             return Err(ReadError::Line { line: 1, problem: Problem::Unsupported(reason) });
         }
-        Ok(Self { source, kind: Kind::Matrix(header), bytes })
+        Ok(Self { source, kind: EntryTextKind::Matrix(header), bytes })
     }
 
     /// A `.tns` file, of which the first entry is read.
@@ -118,22 +119,22 @@ impl<S: Source> EntryText<S> {
         let length = source.length()?;
         let reader = tns::Reader::<_, f64>::new(BufReader::new(Section::new(&source, 0..length)))?;
         let order = reader.order();
-        Ok(Self { source, kind: Kind::Tensor(order), bytes: 0..length })
+        Ok(Self { source, kind: EntryTextKind::Tensor(order), bytes: 0..length })
     }
 
     /// The number of dimensions.
     pub fn order(&self) -> usize {
         match self.kind {
-            Kind::Matrix(_) => 2,
-            Kind::Tensor(order) => order,
+            EntryTextKind::Matrix(_) => 2,
+            EntryTextKind::Tensor(order) => order,
         }
     }
 
     /// The header of a Matrix Market file, above its entries.
-    pub fn header(&self) -> Option<&Header> {
+    pub fn header(&self) -> Option<&MatrixMarketHeader> {
         match &self.kind {
-            Kind::Matrix(header) => Some(header),
-            Kind::Tensor(_) => None,
+            EntryTextKind::Matrix(header) => Some(header),
+            EntryTextKind::Tensor(_) => None,
         }
     }
 
@@ -165,7 +166,7 @@ impl<S: Source> EntryText<S> {
     /// [`ReadError`] if a Matrix Market file says another number.
     pub fn check_listed(&self, listed: u64) -> Result<(), ReadError> {
         match &self.kind {
-            Kind::Matrix(header) if header.entries != listed => {
+            EntryTextKind::Matrix(header) if header.entries != listed => {
                 let (said, line) = (entries(header.entries), lines(&self.source, self.bytes.end)?.max(1));
                 let problem = match listed < header.entries {
                     true => Problem::Truncated(format!("the file ends after {listed} of {said}")),
@@ -187,8 +188,8 @@ impl<S: Source> EntryText<S> {
         S: Sync,
     {
         let order = match &self.kind {
-            Kind::Matrix(header) => return Ok(vec![header.rows, header.columns]),
-            Kind::Tensor(order) => *order,
+            EntryTextKind::Matrix(header) => return Ok(vec![header.rows, header.columns]),
+            EntryTextKind::Tensor(order) => *order,
         };
         let extents = each_share(parallel, |part, parts| {
             let mut extents = vec![0_u64; order];

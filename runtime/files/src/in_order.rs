@@ -18,14 +18,14 @@ use crate::parallel::Parallel;
 const AHEAD: usize = 4;
 
 struct InOrder<W, M> {
-    state: Mutex<State<W, M>>,
+    state: Mutex<InOrderState<W, M>>,
     /// Signalled when a text is written, and when the work ends early.
     progress: Condvar,
     parts: usize,
     ahead: usize,
 }
 
-struct State<W, M> {
+struct InOrderState<W, M> {
     /// None while a thread writes.
     into: Option<W>,
     /// The parts that threads have taken: the first ones.
@@ -53,7 +53,7 @@ pub(crate) fn write<M: Default + Send + AsRef<[u8]>>(
     make: impl Fn(usize, &mut M) + Sync,
 ) -> io::Result<()> {
     let threads = parallel.parts().clamp(1, parts.max(1));
-    let state = State {
+    let state = InOrderState {
         into: Some(into),
         taken: 0,
         written: 0,
@@ -83,7 +83,7 @@ impl<W: Write, M: Default + AsRef<[u8]>> InOrder<W, M> {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State<W, M>> {
+    fn state(&self) -> MutexGuard<'_, InOrderState<W, M>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

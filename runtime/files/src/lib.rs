@@ -23,11 +23,11 @@
 //! Files come from anywhere: whatever is in them, readers give an error and do not panic.
 //!
 //! ```
-//! use maniple_files::matrix_market::{Layout, Reader};
+//! use maniple_files::matrix_market::{MatrixLayout, Reader};
 //!
 //! let text = "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 4.0\n2 1 one\n";
 //! let mut reader = Reader::new(text.as_bytes())?;
-//! assert_eq!((reader.header().layout, reader.header().entries), (Layout::Coordinate, 2));
+//! assert_eq!((reader.header().layout, reader.header().entries), (MatrixLayout::Coordinate, 2));
 //! assert_eq!(reader.next_entry::<f64>()?.map(|entry| entry.value), Some(4.0));
 //! let error = reader.next_entry::<f64>().unwrap_err();
 //! assert_eq!(error.to_string(), "line 4: 'one' is not a number");

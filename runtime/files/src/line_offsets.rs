@@ -4,7 +4,7 @@ use std::io::{self, BufReader, Read};
 use std::ops::Range;
 
 use crate::error::ReadError;
-use crate::matrix_market::{Header, Reader};
+use crate::matrix_market::{MatrixMarketHeader, Reader};
 use crate::section::Section;
 use crate::tcs::Source;
 
@@ -15,7 +15,7 @@ pub(crate) const AT_ONCE: usize = 1 << 20;
 const LOOKED_AT: usize = 4 << 10;
 
 /// The header of a Matrix Market file, above its entries, and the range of the bytes after it.
-pub(crate) fn head(source: &impl Source) -> Result<(Header, Range<u64>), ReadError> {
+pub(crate) fn head(source: &impl Source) -> Result<(MatrixMarketHeader, Range<u64>), ReadError> {
     let length = source.length()?;
     let reader = Reader::new(BufReader::new(Section::new(source, 0..length)))?;
     let read = reader.source();

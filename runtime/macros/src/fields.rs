@@ -15,8 +15,8 @@ pub fn expand(input: TokenStream) -> Result<TokenStream> {
     let members = named_members(&input)?;
     let name = &input.ident;
 
-    let columns: Vec<Column> =
-        members.named.iter().enumerate().filter_map(|(id, member)| Column::new(id, member)).collect();
+    let columns: Vec<FieldColumn> =
+        members.named.iter().enumerate().filter_map(|(id, member)| FieldColumn::new(id, member)).collect();
     let descriptors = columns.iter().map(|column| column.descriptor(&runtime));
     let lookups = columns.iter().map(|column| column.lookup(name, &runtime));
     let members = columns.iter().map(|column| column.named(name, &runtime));
@@ -89,13 +89,13 @@ pub fn expand(input: TokenStream) -> Result<TokenStream> {
 }
 
 /// A column: a member of the struct, which turns into a field.
-struct Column<'a> {
+struct FieldColumn<'a> {
     name: &'a Ident,
     member: &'a Field,
     id: Literal,
 }
 
-impl<'a> Column<'a> {
+impl<'a> FieldColumn<'a> {
     fn new(id: usize, member: &'a Field) -> Option<Self> {
         Some(Self { name: member.ident.as_ref()?, member, id: Literal::usize_unsuffixed(id) })
     }

@@ -9,7 +9,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;
 
-use maniple_realm::graph::{Edge, Graph, GraphRuns, GraphSpec, GraphWork, NodeSpec, Place};
+use maniple_realm::graph::{Edge, Graph, GraphPlace, GraphRuns, GraphSpec, GraphWork, NodeSpec};
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::{Fault, Realm, UserEvent, WorkerContext};
 use parking_lot::RwLock;
@@ -35,11 +35,11 @@ impl Nothing {
 }
 
 impl GraphWork for Nothing {
-    fn run(&self, _: Place, _: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+    fn run(&self, _: GraphPlace, _: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         Ok(())
     }
 
-    fn poisoned(&self, _: Place, _: &Arc<Fault>) {}
+    fn poisoned(&self, _: GraphPlace, _: &Arc<Fault>) {}
 
     fn stage_ended(&self, _: u64, _: u32) {}
 

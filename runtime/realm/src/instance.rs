@@ -47,7 +47,7 @@ use crate::machine::MemoryId;
 use crate::memory::{AnnouncedRelease, Block, Grant, Granted, MemoryPool, OutOfMemory, Reservation, SystemRefused};
 use crate::reduction::RawReduction;
 pub use parts::Claim;
-use parts::Parts;
+use parts::InstanceParts;
 
 /// Names an instance: unique in one realm, never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -167,7 +167,7 @@ pub struct Instance {
 struct Holding {
     storage: Storage,
     /// Which parts count as used, unless all do.
-    parts: Option<Parts>,
+    parts: Option<InstanceParts>,
     announced: Option<AnnouncedRelease>,
     destroyed: bool,
 }
@@ -260,7 +260,7 @@ impl Instance {
         let mut counted = bytes as u64;
         if let Some(page) = pool.page_of(bytes) {
             pool.check_room(bytes as u64)?;
-            instance.holding.lock().parts = Some(Parts::of(bytes, page));
+            instance.holding.lock().parts = Some(InstanceParts::of(bytes, page));
             instance.is_in_parts.store(true, Ordering::Release);
             counted = 0;
         }

@@ -97,7 +97,7 @@ pub struct MemoryPool {
     memory: MemoryId,
     /// The bytes of a page, if it is not the system's.
     page: Option<usize>,
-    state: Mutex<State>,
+    state: Mutex<MemoryState>,
     next_instance: AtomicU64,
     profiler: OnceLock<Profiler>,
     spares: Arc<Spares>,
@@ -109,7 +109,7 @@ const MOST_SPARE: u64 = 64 << 20;
 /// Instances of so many bytes, or fewer, count as a whole.
 const SMALLEST_IN_PARTS: usize = 256 << 10;
 
-struct State {
+struct MemoryState {
     ledger: Ledger,
     waiting: HashMap<Ticket, (u64, OnGrant)>,
 }
@@ -138,7 +138,7 @@ impl MemoryPool {
     }
 
     fn of(memory: MemoryId, capacity: u64, page: Option<usize>) -> Arc<Self> {
-        let state = State { ledger: Ledger::new(capacity), waiting: HashMap::new() };
+        let state = MemoryState { ledger: Ledger::new(capacity), waiting: HashMap::new() };
         let (state, next_instance) = (Mutex::new(state), AtomicU64::new(0));
         let spares = Spares::new((capacity / 4).min(MOST_SPARE) as usize);
         Arc::new(Self { memory, page, state, next_instance, profiler: OnceLock::new(), spares })

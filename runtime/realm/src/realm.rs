@@ -19,7 +19,7 @@ use crate::operation::operations::Operations;
 use crate::operation::{BreakdownWatch, EventFuture, GroupId, Outcome, RealmError, Spawn, Work, WorkerContext};
 use crate::profile::Profiler;
 use crate::worker::{Signal, Workers};
-use shared::{Keeper, Shared};
+use shared::{Keeper, SharedRealm};
 
 mod barriers;
 mod builder;
@@ -41,7 +41,7 @@ pub use builder::RealmBuilder;
 pub struct Realm {
     /// The operations of `shared`, one step nearer.
     operations: Arc<Operations>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedRealm>,
     keeper: Weak<Keeper>,
     /// There in handles that keep the realm up.
     kept: Option<Arc<Keeper>>,
@@ -56,7 +56,7 @@ impl Clone for Realm {
 
 /// A handle that does not keep the realm up, nor its tables in memory.
 pub(crate) struct WeakRealm {
-    shared: Weak<Shared>,
+    shared: Weak<SharedRealm>,
     keeper: Weak<Keeper>,
 }
 
@@ -80,7 +80,7 @@ impl fmt::Debug for Realm {
 }
 
 impl Realm {
-    fn new(shared: Arc<Shared>, keeper: Weak<Keeper>, kept: Option<Arc<Keeper>>) -> Self {
+    fn new(shared: Arc<SharedRealm>, keeper: Weak<Keeper>, kept: Option<Arc<Keeper>>) -> Self {
         Self { operations: Arc::clone(&shared.operations), shared, keeper, kept }
     }
 

@@ -107,7 +107,7 @@ pub struct FieldDescriptor {
 pub struct FieldSpace {
     id: u64,
     max_fields: usize,
-    slots: RwLock<Vec<Slot>>,
+    slots: RwLock<Vec<FieldSlot>>,
     /// How often a field was freed, or its id given to a new one.
     changes: AtomicU64,
     destroyed: Mark,
@@ -117,14 +117,14 @@ pub struct FieldSpace {
 
 /// A field id: the field that has it now or had it last, and how many had it before.
 #[derive(Debug)]
-struct Slot {
+struct FieldSlot {
     field: FieldDescriptor,
     /// The field was freed. Operations that were launched before may still use it.
     is_free: bool,
     generation: u32,
 }
 
-impl Slot {
+impl FieldSlot {
     fn present(&self) -> Option<&FieldDescriptor> {
         (!self.is_free).then_some(&self.field)
     }
@@ -160,10 +160,10 @@ impl FieldSpace {
             return Err(RegionError::TooManyFields { field: name.to_owned(), limit: self.max_fields });
         }
         let Some(free) = slots.iter().position(|slot| slot.is_free && slot.field.ty == ty) else {
-            slots.push(Slot { field, is_free: false, generation: 0 });
+            slots.push(FieldSlot { field, is_free: false, generation: 0 });
             return Ok(FieldId((slots.len() - 1) as u32));
         };
-        slots[free] = Slot { field, is_free: false, generation: slots[free].generation + 1 };
+        slots[free] = FieldSlot { field, is_free: false, generation: slots[free].generation + 1 };
         self.changes.fetch_add(1, Ordering::Release);
         endings::count();
         Ok(FieldId(free as u32))
@@ -190,7 +190,7 @@ impl FieldSpace {
     /// Name and type of a field, or `None` when the space has no such field.
     #[must_use]
     pub fn get(&self, field: FieldId) -> Option<FieldDescriptor> {
-        self.slots.read().get(field.0 as usize).and_then(Slot::present).cloned()
+        self.slots.read().get(field.0 as usize).and_then(FieldSlot::present).cloned()
     }
 
     /// Whether there is a field with this id for an operation: it was not freed for that, or its id has been given to

@@ -8,7 +8,7 @@ use maniple_space::AnySpace;
 use crate::Shape;
 
 /// The points of a partition's pieces.
-pub(crate) enum Pieces {
+pub(crate) enum PartitionPieces {
     Here(Arc<[Shape]>),
     Elsewhere {
         source: Arc<dyn PieceSource>,

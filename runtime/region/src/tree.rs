@@ -12,7 +12,7 @@ use maniple_space::{AnyPoint, AnyRect, AnySpace};
 use rustc_hash::FxHasher;
 
 use crate::deletion::{Deletions, Mark, Tombstone};
-use crate::pieces::{PieceSource, Pieces};
+use crate::pieces::{PartitionPieces, PieceSource};
 use crate::renewal::Renewals;
 use crate::{Forest, RegionError, Shape};
 
@@ -58,7 +58,7 @@ pub struct Partitioning {
     name: OnceLock<Box<str>>,
     parent: IndexSpaceNode,
     colors: AnyRect,
-    pieces: Pieces,
+    pieces: PartitionPieces,
     first_piece: u64,
     disjoint: OnceLock<bool>,
     union: OnceLock<Shape>,
@@ -163,7 +163,7 @@ impl IndexSpaceNode {
         let mut renewals = root.renewals.lock();
         let Some(renewals) = &mut *renewals else { return make() };
         let is_same = |known: &Arc<Partitioning>| {
-            let has_pieces = matches!(&known.pieces, Pieces::Here(here) if **here == *pieces);
+            let has_pieces = matches!(&known.pieces, PartitionPieces::Here(here) if **here == *pieces);
             has_pieces && known.colors == colors && known.parent == *self
         };
         match renewals.take(is_same) {
@@ -320,10 +320,10 @@ impl Partitioning {
         this: &Weak<Self>,
     ) -> Self {
         let pieces = match pieces {
-            Ok(pieces) => Pieces::Here(pieces),
+            Ok(pieces) => PartitionPieces::Here(pieces),
             Err(source) => {
                 let some = (0..colors.volume()).map(|_| OnceLock::new()).collect();
-                Pieces::Elsewhere { source, some, all: OnceLock::new() }
+                PartitionPieces::Elsewhere { source, some, all: OnceLock::new() }
             }
         };
         Self {
@@ -346,8 +346,8 @@ impl Partitioning {
     fn renewed(original: Arc<Self>, parent: IndexSpaceNode, name_number: u64) -> Arc<Self> {
         let (id, first_piece, colors) = (original.id, original.first_piece, original.colors);
         let pieces = match &original.pieces {
-            Pieces::Here(pieces) => Arc::clone(pieces),
-            Pieces::Elsewhere { .. } => original.pieces().into(),
+            PartitionPieces::Here(pieces) => Arc::clone(pieces),
+            PartitionPieces::Elsewhere { .. } => original.pieces().into(),
         };
         Arc::new_cyclic(|this| {
             let mut new = Self::known_as(id, first_piece, parent, colors, Ok(pieces), this);
@@ -420,8 +420,8 @@ impl Partitioning {
     #[must_use]
     pub fn pieces(&self) -> &[Shape] {
         match &self.pieces {
-            Pieces::Here(pieces) => pieces,
-            Pieces::Elsewhere { source, all, .. } => {
+            PartitionPieces::Here(pieces) => pieces,
+            PartitionPieces::Elsewhere { source, all, .. } => {
                 if let Some(known) = all.get() {
                     return known;
                 }
@@ -437,8 +437,8 @@ impl Partitioning {
     #[must_use]
     pub fn piece_source(&self) -> Option<&Arc<dyn PieceSource>> {
         match &self.pieces {
-            Pieces::Here(_) => None,
-            Pieces::Elsewhere { source, .. } => Some(source),
+            PartitionPieces::Here(_) => None,
+            PartitionPieces::Elsewhere { source, .. } => Some(source),
         }
     }
 
@@ -447,8 +447,8 @@ impl Partitioning {
     #[must_use]
     pub fn is_known(&self) -> bool {
         match &self.pieces {
-            Pieces::Here(_) => true,
-            Pieces::Elsewhere { all, .. } => all.get().is_some(),
+            PartitionPieces::Here(_) => true,
+            PartitionPieces::Elsewhere { all, .. } => all.get().is_some(),
         }
     }
 
@@ -456,8 +456,8 @@ impl Partitioning {
     #[must_use]
     pub fn known_piece(&self, number: usize) -> Option<&Shape> {
         match &self.pieces {
-            Pieces::Here(pieces) => pieces.get(number),
-            Pieces::Elsewhere { some, all, .. } => match all.get() {
+            PartitionPieces::Here(pieces) => pieces.get(number),
+            PartitionPieces::Elsewhere { some, all, .. } => match all.get() {
                 Some(all) => all.get(number),
                 None => some.get(number)?.get(),
             },
@@ -471,7 +471,7 @@ impl Partitioning {
 
     /// The points of a piece have come to be known here.
     pub fn make_known(&self, number: usize, points: &AnySpace) {
-        if let Pieces::Elsewhere { some, .. } = &self.pieces
+        if let PartitionPieces::Elsewhere { some, .. } = &self.pieces
             && let Some(place) = some.get(number)
         {
             place.get_or_init(|| self.parent.forest().shapes().intern(points));
@@ -542,7 +542,7 @@ impl Partitioning {
     #[doc(hidden)]
     #[must_use]
     pub fn digest(&self) -> Option<u64> {
-        let Pieces::Here(pieces) = &self.pieces else { return None };
+        let PartitionPieces::Here(pieces) = &self.pieces else { return None };
         let mut hasher = FxHasher::default();
         (self.parent.id(), self.colors, pieces).hash(&mut hasher);
         Some(hasher.finish())

@@ -32,7 +32,7 @@ fn keep_widest_gaps<const D: usize>(rects: &[Rect<D>], max_rects: usize) -> Vec<
 }
 
 /// A part of the set, and the best way to cut it in two.
-struct Part<const D: usize> {
+struct CoveringPart<const D: usize> {
     rects: Vec<Rect<D>>,
     bounds: Rect<D>,
     cut: Option<Cut>,
@@ -49,16 +49,16 @@ struct Cut {
 /// Cuts the part that gains most, by its best plane, until there are enough parts. Planes cross
 /// whole parts, so the parts stay disjoint.
 fn cut_greedily<const D: usize>(rects: &[Rect<D>], max_rects: usize) -> Vec<Rect<D>> {
-    let mut parts = vec![Part::new(rects.to_vec())];
+    let mut parts = vec![CoveringPart::new(rects.to_vec())];
     while parts.len() < max_rects {
-        let saved = |part: &Part<D>| part.cut.as_ref().map_or(0, |cut| cut.saved);
+        let saved = |part: &CoveringPart<D>| part.cut.as_ref().map_or(0, |cut| cut.saved);
         let Some(best) = (0..parts.len()).max_by_key(|&i| saved(&parts[i])) else { break };
         let part = parts.swap_remove(best);
         match part.cut {
             Some(Cut { dimension, at, saved }) if saved > 0 => {
                 let halves = |pick: fn((Rect<D>, Rect<D>)) -> Rect<D>| {
                     let clipped = part.rects.iter().map(|rect| pick(rect.split_at(dimension, at)));
-                    Part::new(clipped.filter(|rect| !rect.is_empty()).collect())
+                    CoveringPart::new(clipped.filter(|rect| !rect.is_empty()).collect())
                 };
                 parts.push(halves(|(below, _)| below));
                 parts.push(halves(|(_, above)| above));
@@ -73,7 +73,7 @@ fn cut_greedily<const D: usize>(rects: &[Rect<D>], max_rects: usize) -> Vec<Rect
     parts.into_iter().map(|part| part.bounds).collect()
 }
 
-impl<const D: usize> Part<D> {
+impl<const D: usize> CoveringPart<D> {
     fn new(rects: Vec<Rect<D>>) -> Self {
         let bounds = rects.iter().fold(Rect::EMPTY, |hull, rect| hull.hull(rect));
         let cut = (0..D).filter_map(|dimension| best_cut(&rects, &bounds, dimension)).max_by_key(|cut| cut.saved);

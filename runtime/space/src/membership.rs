@@ -20,12 +20,12 @@ const SMALL_BITMAP: u64 = 1 << 15;
 #[derive(Clone, Debug)]
 pub struct Membership<const D: usize> {
     bounds: Rect<D>,
-    table: Table<D>,
+    table: MembershipTable<D>,
 }
 
 /// The table in which a point within the bounds is looked up.
 #[derive(Clone, Debug)]
-enum Table<const D: usize> {
+enum MembershipTable<const D: usize> {
     /// Nothing: all points of the bounds are members.
     Dense,
     /// A bit for each point of the bounds, in row-major order.
@@ -38,7 +38,7 @@ impl<const D: usize> Membership<D> {
     /// The test for all points of a rectangle.
     #[inline]
     pub const fn dense(bounds: Rect<D>) -> Self {
-        Self { bounds, table: Table::Dense }
+        Self { bounds, table: MembershipTable::Dense }
     }
 
     /// The test for the points of rectangles in canonical form.
@@ -46,16 +46,16 @@ impl<const D: usize> Membership<D> {
         let bits = bounds.volume();
         let affordable = (rects.len() as u64).saturating_mul(64 * 8);
         let table = if rects.len() == 1 {
-            Table::Dense
+            MembershipTable::Dense
         } else if bits <= affordable.max(SMALL_BITMAP) {
             let linear = Linear::of(&bounds);
             let mut words = vec![0u64; bits.div_ceil(64) as usize];
             for row in Rows::new(rects) {
                 bitmap::set_range(&mut words, linear.rank(row.lo), linear.rank(row.hi));
             }
-            Table::Bitmap { words: words.into(), linear }
+            MembershipTable::Bitmap { words: words.into(), linear }
         } else {
-            Table::Sorted(Arc::clone(rects), finder())
+            MembershipTable::Sorted(Arc::clone(rects), finder())
         };
         Self { bounds, table }
     }
@@ -65,9 +65,9 @@ impl<const D: usize> Membership<D> {
     pub fn contains(&self, point: Point<D>) -> bool {
         self.bounds.contains(point)
             && match &self.table {
-                Table::Dense => true,
-                Table::Bitmap { words, linear } => bitmap::get(words, linear.rank(point)),
-                Table::Sorted(rects, finder) => search(rects, finder, point),
+                MembershipTable::Dense => true,
+                MembershipTable::Bitmap { words, linear } => bitmap::get(words, linear.rank(point)),
+                MembershipTable::Sorted(rects, finder) => search(rects, finder, point),
             }
     }
 
@@ -80,7 +80,7 @@ impl<const D: usize> Membership<D> {
     /// Whether all points of the bounds are members.
     #[inline]
     pub fn is_dense(&self) -> bool {
-        matches!(self.table, Table::Dense)
+        matches!(self.table, MembershipTable::Dense)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::roles::{permutations, product};
 use super::{Algorithm, AlgorithmError};
-use crate::concrete::{Node, Statement};
+use crate::concrete::{Statement, StatementNode};
 use crate::notation::{BinaryOperator, Expression};
 
 /// The algorithm that `algorithm` makes of `statement`, or of the same statement with its factors in another order:
@@ -30,10 +30,10 @@ fn commuted(statement: &Statement) -> Vec<Statement> {
             .reduce(|left, right| Expression::Binary(BinaryOperator::Multiply, Box::new(left), Box::new(right)))?;
         let mut other = statement.clone();
         let mut node = &mut other.body;
-        while let Node::Forall(_, body) = node {
+        while let StatementNode::Forall(_, body) = node {
             node = body;
         }
-        if let Node::Assign { value: old, .. } = node {
+        if let StatementNode::Assign { value: old, .. } = node {
             *old = value;
         }
         Some(other)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Algorithm, AlgorithmError};
-use crate::concrete::{Node, Statement};
+use crate::concrete::{Statement, StatementNode};
 use crate::notation::{Access, BinaryOperator, Expression, IndexVariable, TensorVariable};
 use crate::placement::{Along, Placement};
 
@@ -124,13 +124,13 @@ impl Roles {
 /// The result and the factors of an unscheduled product.
 pub(super) fn product(statement: &Statement) -> Option<(&Access, Vec<&Access>)> {
     let mut node = statement.body();
-    while let Node::Forall(outer, body) = node {
+    while let StatementNode::Forall(outer, body) = node {
         if !outer.is_plain() {
             return None;
         }
         node = body;
     }
-    let Node::Assign { target, value, .. } = node else { return None };
+    let StatementNode::Assign { target, value, .. } = node else { return None };
     let mut found = Vec::new();
     factors(value, &mut found)?;
     statement.relations().is_empty().then_some((target, found))

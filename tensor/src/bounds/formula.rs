@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Interval;
-use crate::concrete::{Loop, Node, Relation, Statement};
+use crate::concrete::{Loop, Relation, Statement, StatementNode};
 use crate::notation::{Access, Expression, IndexVariable, TensorVariable};
 use crate::rectangle::Rectangle;
 
@@ -308,7 +308,7 @@ impl<'a> Finder<'a> {
     /// wanted.
     pub(super) fn accesses<'n>(
         &mut self,
-        node: &'n Node,
+        node: &'n StatementNode,
         is_wanted: impl Fn(&TensorVariable) -> bool,
     ) -> Vec<AccessFormula<'n>> {
         let mut found = Vec::new();
@@ -362,7 +362,7 @@ pub struct RectangleOf {
 
 impl RectangleOf {
     /// The rectangle of `tensor` in `node`, which is what is inside of the loops over `fixed`.
-    pub fn new(statement: &Statement, node: &Node, tensor: &str, fixed: &[IndexVariable]) -> Self {
+    pub fn new(statement: &Statement, node: &StatementNode, tensor: &str, fixed: &[IndexVariable]) -> Self {
         let mut finder = Finder::new(statement, fixed);
         let accesses = finder.accesses(node, |other| other.name() == tensor);
         let order = statement.tensors().iter().find(|known| known.name() == tensor).map_or(0, |known| known.order());

@@ -21,7 +21,7 @@ mod colors;
 mod exact;
 mod formula;
 
-use crate::concrete::{Node, Statement};
+use crate::concrete::{Statement, StatementNode};
 use crate::notation::{Access, IndexVariable};
 use crate::rectangle::Rectangle;
 
@@ -80,7 +80,7 @@ impl<'a> Bounds<'a> {
 
     /// All accesses in `node`, each with the elements that it can use. `node` is what is inside of the loops whose
     /// values are known.
-    pub fn uses<'n>(&self, node: &'n Node) -> Vec<(&'n Access, Rectangle)> {
+    pub fn uses<'n>(&self, node: &'n StatementNode) -> Vec<(&'n Access, Rectangle)> {
         let mut finder = Finder::new(self.statement, &self.fixed);
         let accesses = finder.accesses(node, |_| true);
         let intervals = finder.formulas().evaluate(&self.values);
@@ -89,7 +89,7 @@ impl<'a> Bounds<'a> {
 
     /// The smallest rectangle with all elements of `tensor` that `node` can use, read or written; none if it names it
     /// nowhere.
-    pub fn tensor(&self, node: &Node, tensor: &str) -> Option<Rectangle> {
+    pub fn tensor(&self, node: &StatementNode, tensor: &str) -> Option<Rectangle> {
         let uses = self.uses(node).into_iter().filter(|(access, _)| access.tensor.name() == tensor);
         uses.map(|(_, rectangle)| rectangle).reduce(|first, second| first.hull(&second))
     }

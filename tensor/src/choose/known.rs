@@ -8,7 +8,7 @@ use crate::concrete::Statement;
 /// All published algorithms that compute `statement`, on grids of so many processors, or as many of them as the
 /// algorithm can use.
 pub(super) fn all(statement: &Statement, processors: usize) -> Vec<(String, Algorithm)> {
-    let mut known = Known { found: Vec::new() };
+    let mut known = KnownAlgorithms { found: Vec::new() };
     let processors = processors as i64;
     let shapes = |dimensions: usize| -> Vec<Vec<i64>> {
         (1..=dimensions)
@@ -34,7 +34,7 @@ pub(super) fn all(statement: &Statement, processors: usize) -> Vec<(String, Algo
 }
 
 /// Products of matrices.
-fn matrices(known: &mut Known, statement: &Statement, processors: i64, mut grids: Vec<Vec<i64>>) {
+fn matrices(known: &mut KnownAlgorithms, statement: &Statement, processors: i64, mut grids: Vec<Vec<i64>>) {
     let extents: Vec<i64> = statement.spine().iter().filter_map(|outer| statement.extent(&outer.variable)).collect();
     let [rows, columns, sums] = extents[..] else { return };
     if processors == 1 {
@@ -64,11 +64,11 @@ fn matrices(known: &mut Known, statement: &Statement, processors: i64, mut grids
     }
 }
 
-struct Known {
+struct KnownAlgorithms {
     found: Vec<(String, Algorithm)>,
 }
 
-impl Known {
+impl KnownAlgorithms {
     /// Adds an algorithm, if it computes what it should.
     fn add(&mut self, name: &str, grid: &[i64], algorithm: Result<Algorithm, AlgorithmError>) {
         let Ok(algorithm) = algorithm else { return };

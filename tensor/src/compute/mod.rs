@@ -47,7 +47,7 @@ pub use self::division::has_no_loop_around;
 pub use self::loops::{LoopWishes, Loops};
 pub use self::planned::{Planned, Statements};
 pub use self::rehearsed::{Rehearsed, Sent};
-pub use self::sources::{Gathered, Made, Place, Sources};
+pub use self::sources::{Gathered, Made, Sources, TensorPlace};
 pub use self::tensors::Tensors;
 use crate::choose::{Choices, ChooseError, Processors, Wishes};
 use crate::cost::Rates;

@@ -29,14 +29,14 @@ pub struct Sources<'a> {
     /// Tensors that tasks make.
     pub made: &'a BTreeMap<String, Made>,
     /// The places of parts of tensors at the beginning.
-    pub places: &'a [Place],
+    pub places: &'a [TensorPlace],
     /// Whether dense tensors are made and placed again before each run, so that each has to move as much.
     pub renews: bool,
 }
 
 /// The place of the parts of a tensor.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct TensorPlace {
     /// The name of the tensor.
     pub tensor: String,
     /// The placement.
@@ -213,7 +213,7 @@ impl Sources<'_> {
 
     /// Brings tensors to where they are placed.
     async fn place(&self, cx: &Context, all: &Tensors) -> Result<(), DistributedError> {
-        for Place { tensor: name, placement, machine } in self.places {
+        for TensorPlace { tensor: name, placement, machine } in self.places {
             for tensor in all.all().iter().filter(|tensor| tensor.variable().name() == name) {
                 match tensor.is_in_levels() {
                     false => tensor.place(cx, placement, machine)?.await?,
@@ -225,7 +225,7 @@ impl Sources<'_> {
     }
 }
 
-impl Place {
+impl TensorPlace {
     /// The pieces of a tensor.
     fn pieces(&self, tensor: &TensorVariable) -> Option<Vec<Rectangle>> {
         let placed = Placed::new(&self.placement, &Rectangle::whole(tensor.dimensions()), &self.machine).ok()?;

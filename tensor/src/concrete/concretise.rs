@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::node::{Loop, Node};
+use super::node::{Loop, StatementNode};
 use super::relation::Relation;
 use super::statement::Statement;
-use crate::loops::{Names, Reduction};
-use crate::notation::{Access, Assignment, Expression, IndexVariable, Place, TensorVariable, Window, element_of};
+use crate::loops::{FreshNames, Reduction};
+use crate::notation::{Access, Assignment, Expression, IndexVariable, TensorVariable, TextPlace, Window, element_of};
 
 impl Statement {
     /// The loops that compute `assignment` when nothing is scheduled.
@@ -25,7 +25,7 @@ impl Statement {
     }
 
     fn concretised(assignment: &Assignment, scalars: bool) -> Self {
-        let mut names = Names::default();
+        let mut names = FreshNames::default();
         let tensors = assignment.tensors();
         for name in tensors.iter().map(TensorVariable::name) {
             names.fresh(name);
@@ -64,7 +64,7 @@ impl Statement {
 
 /// Relations by which the coordinates of parts of dimensions, and of shifts, follow from variables. Shifts that are
 /// taken of dimensions of several lengths become several.
-fn windows(body: Node, extents: &mut BTreeMap<IndexVariable, i64>) -> (Node, Vec<Relation>) {
+fn windows(body: StatementNode, extents: &mut BTreeMap<IndexVariable, i64>) -> (StatementNode, Vec<Relation>) {
     for access in body.sites().iter().flat_map(|site| site.value.accesses()) {
         for (variable, &extent) in access.variables.iter().zip(access.tensor.dimensions()) {
             match variable.window() {
@@ -112,7 +112,7 @@ struct Concretiser<'a> {
     assignment: &'a Assignment,
     /// Whether the result is never reduced into.
     scalars: bool,
-    names: Names,
+    names: FreshNames,
     /// The reduced variables whose own names no loop has yet.
     free: Vec<IndexVariable>,
     extents: BTreeMap<IndexVariable, i64>,
@@ -120,7 +120,7 @@ struct Concretiser<'a> {
 
 impl Concretiser<'_> {
     /// Loops that assign `value`, which may be reductions, to `target`.
-    fn assign(&mut self, target: Access, operator: Option<Reduction>, value: Expression) -> Node {
+    fn assign(&mut self, target: Access, operator: Option<Reduction>, value: Expression) -> StatementNode {
         match value {
             // A result that is read has to keep its old value until the sum is complete.
             Expression::Reduce(reduction, variable, operand)
@@ -131,15 +131,15 @@ impl Concretiser<'_> {
                 let fresh = self.bind(&variable);
                 let operand = operand.rename(&|used| if *used == variable { fresh.clone() } else { used.clone() });
                 let body = self.assign(target, Some(reduction), operand);
-                Node::Forall(Loop::new(fresh), Box::new(body))
+                StatementNode::Forall(Loop::new(fresh), Box::new(body))
             }
             value => {
                 let mut reductions = Vec::new();
                 let value = self.extract(&value, &mut reductions);
-                let assignment = Node::Assign { target, operator, value };
+                let assignment = StatementNode::Assign { target, operator, value };
                 reductions.into_iter().rev().fold(assignment, |consumer, (workspace, reduction)| {
                     let producer = Box::new(self.assign(workspace.scalar(), None, reduction));
-                    Node::Where { workspace, consumer: Box::new(consumer), producer }
+                    StatementNode::Where { workspace, consumer: Box::new(consumer), producer }
                 })
             }
         }
@@ -150,7 +150,7 @@ impl Concretiser<'_> {
         if let Expression::Reduce(..) = expression {
             let scalar = TensorVariable::new(&self.names.fresh("t"), element_of(expression), []);
             found.push((scalar.clone(), expression.clone()));
-            return Expression::Access(Access { place: Place::default(), ..scalar.scalar() });
+            return Expression::Access(Access { place: TextPlace::default(), ..scalar.scalar() });
         }
         expression.map(&mut |operand| self.extract(operand, found))
     }

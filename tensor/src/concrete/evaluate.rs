@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use super::node::Node;
+use super::node::StatementNode;
 use super::statement::Statement;
 use crate::element::Scalar;
 use crate::notation::{
-    Access, DenseArray, DivisionByZero, EvaluateError, Expression, IndexVariable, Values, cast, evaluate_expression,
-    is_among, reduce,
+    Access, DenseArray, DivisionByZero, EvaluateError, Expression, ExpressionValues, IndexVariable, cast,
+    evaluate_expression, is_among, reduce,
 };
 
 /// The result of `statement` on `operands`, by name. If the statement accumulates, or reads its result, the result's
@@ -32,21 +32,21 @@ pub fn evaluate(statement: &Statement, operands: &BTreeMap<String, DenseArray>) 
             return Err(EvaluateError::Missing(tensor.name().to_owned()));
         }
     }
-    let mut machine = Machine { statement, arrays, loops: BTreeMap::new() };
+    let mut machine = EvaluationMachine { statement, arrays, loops: BTreeMap::new() };
     machine.run(statement.body())?;
     machine.arrays.remove(result.name()).ok_or_else(|| EvaluateError::Missing(result.name().to_owned()))
 }
 
-struct Machine<'a> {
+struct EvaluationMachine<'a> {
     statement: &'a Statement,
     arrays: BTreeMap<String, DenseArray>,
     loops: BTreeMap<IndexVariable, i64>,
 }
 
-impl Machine<'_> {
-    fn run(&mut self, node: &Node) -> Result<(), DivisionByZero> {
+impl EvaluationMachine<'_> {
+    fn run(&mut self, node: &StatementNode) -> Result<(), DivisionByZero> {
         match node {
-            Node::Forall(outer, body) => {
+            StatementNode::Forall(outer, body) => {
                 for value in 0..self.statement.extents[&outer.variable] {
                     self.loops.insert(outer.variable.clone(), value);
                     self.run(body)?;
@@ -54,7 +54,7 @@ impl Machine<'_> {
                 self.loops.remove(&outer.variable);
                 Ok(())
             }
-            Node::Where { workspace, consumer, producer } => {
+            StatementNode::Where { workspace, consumer, producer } => {
                 let mut array = DenseArray::zeros(workspace.element(), workspace.dimensions());
                 let sites = producer.sites();
                 let writer = sites.iter().find(|site| site.target.tensor == *workspace);
@@ -67,7 +67,7 @@ impl Machine<'_> {
                 self.run(producer)?;
                 self.run(consumer)
             }
-            Node::Assign { target, operator, value } => {
+            StatementNode::Assign { target, operator, value } => {
                 if !self.statement.is_inside(&|variable| self.loops.get(variable).copied()) {
                     return Ok(());
                 }
@@ -89,7 +89,7 @@ impl Machine<'_> {
     }
 }
 
-impl Values for Machine<'_> {
+impl ExpressionValues for EvaluationMachine<'_> {
     fn index(&self, variable: &IndexVariable) -> i64 {
         self.statement
             .recover(variable, &|variable| self.loops.get(variable).copied())

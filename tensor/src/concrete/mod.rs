@@ -1,9 +1,9 @@
 //! Concrete statements: in which loops an assignment is computed.
 //!
-//! A [`Statement`] is a tree of loops ([`Node`]) and [`Relation`]s between their variables. [`Statement::new`] makes
-//! one for an assignment: loops over the left side's variables in their order, then over those that are reduced over,
-//! and a scalar for each sum that is not the whole right side. [Schedules](crate::schedule) then change loops and add
-//! relations, from which the coordinates that accesses use are recovered. Printed, a statement shows both.
+//! A [`Statement`] is a tree of loops ([`StatementNode`]) and [`Relation`]s between their variables. [`Statement::new`]
+//! makes one for an assignment: loops over the left side's variables in their order, then over those that are reduced
+//! over, and a scalar for each sum that is not the whole right side. [Schedules](crate::schedule) then change loops and
+//! add relations, from which the coordinates that accesses use are recovered. Printed, a statement shows both.
 //!
 //! ```
 //! use maniple_tensor::concrete::Statement;
@@ -47,6 +47,6 @@ mod statement;
 pub(crate) use concretise::with_lengths;
 pub use evaluate::evaluate;
 pub(crate) use node::Site;
-pub use node::{Execution, Loop, Merge, Node, Substitution, Unit};
+pub use node::{Execution, Loop, Merge, StatementNode, Substitution, Unit};
 pub use relation::{Positions, Relation};
 pub use statement::Statement;

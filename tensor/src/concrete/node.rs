@@ -8,9 +8,9 @@ use crate::notation::{Access, Expression, IndexVariable, TensorVariable};
 
 /// A part of a statement.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Node {
+pub enum StatementNode {
     /// A loop.
-    Forall(Loop, Box<Node>),
+    Forall(Loop, Box<StatementNode>),
     /// One element is assigned.
     Assign {
         /// The element.
@@ -26,9 +26,9 @@ pub enum Node {
         /// The workspace.
         workspace: TensorVariable,
         /// The node that reads the workspace.
-        consumer: Box<Node>,
+        consumer: Box<StatementNode>,
         /// The node that writes the workspace.
-        producer: Box<Node>,
+        producer: Box<StatementNode>,
     },
 }
 
@@ -162,7 +162,7 @@ impl Loop {
     }
 }
 
-/// An [assignment](Node::Assign), and the loops around it.
+/// An [assignment](StatementNode::Assign), and the loops around it.
 pub(crate) struct Site<'a> {
     /// The loops around it, from the outermost.
     pub loops: Vec<&'a Loop>,
@@ -171,14 +171,14 @@ pub(crate) struct Site<'a> {
     pub value: &'a Expression,
 }
 
-impl Node {
+impl StatementNode {
     /// This node in loops, the first outermost.
     pub(crate) fn in_loops(self, loops: impl DoubleEndedIterator<Item = Loop>) -> Self {
         loops.rev().fold(self, |body, outer| Self::Forall(outer, Box::new(body)))
     }
 
     /// The nodes directly inside of this one.
-    pub(crate) fn children(&self) -> Vec<&Node> {
+    pub(crate) fn children(&self) -> Vec<&StatementNode> {
         match self {
             Self::Forall(_, body) => vec![body],
             Self::Assign { .. } => Vec::new(),
@@ -192,7 +192,7 @@ impl Node {
         if let Self::Forall(outer, _) = self {
             loops.push(outer);
         }
-        loops.extend(self.children().into_iter().flat_map(Node::loops));
+        loops.extend(self.children().into_iter().flat_map(StatementNode::loops));
         loops
     }
 
@@ -221,7 +221,7 @@ impl Node {
     }
 
     /// The loop over `variable` and its body.
-    pub(crate) fn find(&self, variable: &IndexVariable) -> Option<(&Loop, &Node)> {
+    pub(crate) fn find(&self, variable: &IndexVariable) -> Option<(&Loop, &StatementNode)> {
         match self {
             Self::Forall(outer, body) if outer.variable == *variable => Some((outer, body)),
             _ => self.children().into_iter().find_map(|child| child.find(variable)),
@@ -229,7 +229,7 @@ impl Node {
     }
 
     /// The loop over `variable` with all that is inside.
-    pub(crate) fn subtree(&self, variable: &IndexVariable) -> Option<&Node> {
+    pub(crate) fn subtree(&self, variable: &IndexVariable) -> Option<&StatementNode> {
         match self {
             Self::Forall(outer, _) if outer.variable == *variable => Some(self),
             _ => self.children().into_iter().find_map(|child| child.subtree(variable)),
@@ -251,7 +251,7 @@ impl Node {
 
     /// The workspaces that are made inside of this node.
     pub(crate) fn workspaces(&self) -> Vec<&TensorVariable> {
-        let mut found: Vec<&TensorVariable> = self.children().into_iter().flat_map(Node::workspaces).collect();
+        let mut found: Vec<&TensorVariable> = self.children().into_iter().flat_map(StatementNode::workspaces).collect();
         if let Self::Where { workspace, .. } = self {
             found.push(workspace);
         }
@@ -259,7 +259,11 @@ impl Node {
     }
 
     /// The same tree, in which the loop over `variable` and its body are what `change` makes of them.
-    pub(crate) fn replace(self, variable: &IndexVariable, change: &mut dyn FnMut(Loop, Node) -> Node) -> Self {
+    pub(crate) fn replace(
+        self,
+        variable: &IndexVariable,
+        change: &mut dyn FnMut(Loop, StatementNode) -> StatementNode,
+    ) -> Self {
         match self {
             Self::Forall(outer, body) if outer.variable == *variable => change(outer, *body),
             Self::Forall(outer, body) => Self::Forall(outer, Box::new(body.replace(variable, change))),

@@ -2,12 +2,12 @@
 
 use std::fmt::{Display, Formatter, Result};
 
-use super::node::{Execution, Loop, Merge, Node, Unit};
+use super::node::{Execution, Loop, Merge, StatementNode, Unit};
 use super::relation::Relation;
 use super::statement::Statement;
 use crate::format::Format;
 use crate::loops::Reduction;
-use crate::notation::{Expression, Literal, Place};
+use crate::notation::{Expression, Literal, TextPlace};
 
 impl Display for Statement {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
@@ -16,7 +16,7 @@ impl Display for Statement {
         {
             let initial = match initial {
                 zero if Some(zero) == Reduction::Sum.identity(zero.element_type()) => "0".to_owned(),
-                other => Expression::Literal(Literal::Typed(other), Place::default()).to_string(),
+                other => Expression::Literal(Literal::Typed(other), TextPlace::default()).to_string(),
             };
             writeln!(formatter, "{} = {initial}", site.target)?;
         }
@@ -34,17 +34,17 @@ impl Display for Statement {
 }
 
 impl Statement {
-    fn write(&self, formatter: &mut Formatter<'_>, node: &Node, depth: usize) -> Result {
+    fn write(&self, formatter: &mut Formatter<'_>, node: &StatementNode, depth: usize) -> Result {
         let indent = 2 * depth;
         match node {
-            Node::Forall(outer, body) => {
+            StatementNode::Forall(outer, body) => {
                 let extent = self.extents[&outer.variable];
                 let is_stored = self.positions().any(|stored| self.descends(&outer.variable, &stored.position));
                 let most = if is_stored { " at most" } else { "" };
                 writeln!(formatter, "{:indent$}{outer} in 0..{extent}{most}{}", "", Tags(outer))?;
                 self.write(formatter, body, depth + 1)
             }
-            Node::Assign { target, operator, value } => {
+            StatementNode::Assign { target, operator, value } => {
                 write!(formatter, "{:indent$}{target} ", "")?;
                 match operator {
                     None => {}
@@ -53,7 +53,7 @@ impl Statement {
                 }
                 writeln!(formatter, "= {value}")
             }
-            Node::Where { workspace, consumer, producer } => {
+            StatementNode::Where { workspace, consumer, producer } => {
                 write!(formatter, "{:indent$}with {workspace}{:?}", "", workspace.dimensions())?;
                 if *workspace.format() != Format::dense(workspace.order()) {
                     write!(formatter, " as {}", workspace.format())?;

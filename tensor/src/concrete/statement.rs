@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::node::{Loop, Node};
+use super::node::{Loop, StatementNode};
 use super::relation::{Positions, Relation};
 use crate::element::Scalar;
 use crate::loops::Reduction;
@@ -14,7 +14,7 @@ use crate::notation::{Access, IndexVariable, TensorVariable};
 /// So a name says which loop is meant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
-    pub(crate) body: Node,
+    pub(crate) body: StatementNode,
     pub(crate) relations: Vec<Relation>,
     /// Of all variables, loops or not.
     pub(crate) extents: BTreeMap<IndexVariable, i64>,
@@ -28,7 +28,7 @@ pub struct Statement {
 
 impl Statement {
     /// The tree of loops.
-    pub fn body(&self) -> &Node {
+    pub fn body(&self) -> &StatementNode {
         &self.body
     }
 
@@ -191,7 +191,7 @@ impl Statement {
     }
 
     /// The same statement with another tree of loops between the same variables.
-    fn with_body(&self, body: Node) -> Self {
+    fn with_body(&self, body: StatementNode) -> Self {
         let mut operands: Vec<TensorVariable> = Vec::new();
         let workspaces = body.workspaces();
         for access in body.sites().iter().flat_map(|site| site.value.accesses()) {
@@ -209,9 +209,9 @@ impl Statement {
     }
 
     /// The node inside of the loops over `fixed`, the outermost ones.
-    pub(crate) fn inside(&self, fixed: &[IndexVariable]) -> &Node {
+    pub(crate) fn inside(&self, fixed: &[IndexVariable]) -> &StatementNode {
         let mut node = &self.body;
-        while let Node::Forall(outer, body) = node
+        while let StatementNode::Forall(outer, body) = node
             && fixed.contains(&outer.variable)
         {
             node = body;
@@ -223,7 +223,7 @@ impl Statement {
     pub fn spine(&self) -> Vec<&Loop> {
         let mut loops = Vec::new();
         let mut node = &self.body;
-        while let Node::Forall(outer, body) = node {
+        while let StatementNode::Forall(outer, body) = node {
             loops.push(outer);
             node = body;
         }

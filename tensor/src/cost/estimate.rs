@@ -4,7 +4,7 @@ use super::rates::{Rates, weight};
 use crate::bounds::{IterationsOf, RectangleOf};
 use crate::notation::TensorVariable;
 use crate::placement::{Along, Placed, Placement};
-use crate::plan::{Order, Plan};
+use crate::plan::{Plan, PlanOrder};
 use crate::rectangle::Rectangle;
 use crate::traffic::{Cause, Load, Loads, Sample, Traffic, points_of};
 
@@ -168,7 +168,7 @@ impl Timeline {
 
 /// The leaves of a plan, and the rates that give the time that they take.
 struct Leaves {
-    order: Order,
+    order: PlanOrder,
     iterations: IterationsOf,
     /// The part of each tensor that a leaf uses, and the number of bytes of an element.
     used: Vec<(RectangleOf, i64)>,

@@ -23,7 +23,7 @@ use super::computation::{Preparation, find};
 use super::divisors::checking;
 use super::error::DistributedError;
 use super::fetch::Fetching;
-use super::fields::{Required, Row, field_type, index_type, is_narrow, only, updated};
+use super::fields::{ElementRow, Required, field_type, index_type, is_narrow, only, updated};
 use super::leaf::{Kernel, MadeViews, run_leaf};
 use super::levels::{Component, Levels, components};
 use super::mapper::passing;
@@ -33,7 +33,7 @@ use super::tensor::Tensor;
 use crate::element::ElementType;
 use crate::format::Level;
 use crate::lower::{Appending, Output};
-use crate::plan::{Launching, Operation, Plan};
+use crate::plan::{GraphOperation, Launching, Plan};
 use crate::storage::Number;
 
 /// The result of a plan that its points assemble, of which it is not known before how much is stored. Where a
@@ -83,10 +83,10 @@ async fn run(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor], forgets: bool)
 }
 
 /// The launch whose points assemble the result, at each step.
-fn assembling(operations: &[Operation]) -> Option<&Launching> {
+fn assembling(operations: &[GraphOperation]) -> Option<&Launching> {
     operations.iter().find_map(|operation| match operation {
-        Operation::Launch(launching) => Some(launching).filter(|launching| launching.runs_leaf),
-        Operation::Loop { body, .. } => assembling(body),
+        GraphOperation::Launch(launching) => Some(launching).filter(|launching| launching.runs_leaf),
+        GraphOperation::Loop { body, .. } => assembling(body),
         _ => None,
     })
 }
@@ -343,7 +343,11 @@ impl<'a> Assembly<'a> {
 }
 
 /// Sorts the entries of each segment by their coordinates.
-fn sort_segments<C: Number + AnyBitPattern>(segments: &[i64], coordinates: &mut dyn Row, values: &mut dyn Row) {
+fn sort_segments<C: Number + AnyBitPattern>(
+    segments: &[i64],
+    coordinates: &mut dyn ElementRow,
+    values: &mut dyn ElementRow,
+) {
     let (mut keys, mut order) = (Vec::new(), Vec::new());
     for segment in segments.windows(2) {
         let first = segment[0] as usize;
@@ -387,7 +391,7 @@ mod tests {
     /// A row of memory.
     struct Numbers<T>(Vec<T>);
 
-    impl<T: crate::element::Element> Row for Numbers<T> {
+    impl<T: crate::element::Element> ElementRow for Numbers<T> {
         fn bytes(&self) -> &[u8] {
             bytemuck::cast_slice(&self.0)
         }

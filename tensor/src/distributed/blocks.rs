@@ -16,7 +16,7 @@ use super::fields::{index_type, updated, widened};
 use super::kept::Kept;
 use super::leaf::{Kernel, MadeViews};
 use super::packing::{
-    Block, Blocks, Entries, Intervals, KeptBlocks, Measured, Packing, all_measured, measured, without_entries,
+    Block, Blocks, EntryFields, Intervals, KeptBlocks, Measured, Packing, all_measured, measured, without_entries,
 };
 use super::tensor::Tensor;
 use crate::lower::Output;
@@ -32,13 +32,13 @@ impl Assembly<'_> {
         if total == 0 {
             return without_entries(cx, result);
         }
-        let (entries, room) = Entries::with_room(cx, result, total, index)?;
+        let (entries, room) = EntryFields::with_room(cx, result, total, index)?;
         let of_blocks = blocks.partition(&room, &of_entries)?;
         let given = |blocks: &Blocks<'_>| {
             let target = Target::Partition(of_blocks.clone(), blocks.projection());
             vec![Requirement::new(target, entries.mask(), Privilege::Discard)]
         };
-        let written = Entries { requirement: self.launching.fetches.len(), ..entries.clone() };
+        let written = EntryFields { requirement: self.launching.fetches.len(), ..entries.clone() };
         let kernel = self.kernel(Output::Entries, index)?;
         let kept = Kept::new(cx);
         let writing = self.writing(kernel, written, Arc::clone(&coordinates), Arc::clone(&kept));
@@ -84,7 +84,7 @@ impl Assembly<'_> {
     fn writing(
         &self,
         kernel: Kernel,
-        entries: Entries,
+        entries: EntryFields,
         blocks: Intervals,
         kept: Arc<KeptBlocks>,
     ) -> Arc<TaskDefinition> {

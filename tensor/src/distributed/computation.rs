@@ -12,7 +12,7 @@ use maniple::{Context, FieldMask, LogicalPartition, LogicalRegion, TaskLauncher}
 use super::cuts::Cuts;
 use super::divisors::checking;
 use super::error::DistributedError;
-use super::fetch::{Fetching, Given, below, partition};
+use super::fetch::{Fetching, GivenPieces, below, partition};
 use super::fields::Required;
 use super::launched::Launched;
 use super::leaf::{Kernel, Made, Parameter, Viewed, definition};
@@ -29,7 +29,7 @@ use crate::kernel::Kernels;
 use crate::loops::Kernel as LoopKernel;
 use crate::lower::{Output, Slot};
 use crate::notation::TensorVariable;
-use crate::plan::{Fetch, Graph, Launching, Operation, Partition, Pieces, Plan, Shares, Space, rows_of};
+use crate::plan::{Fetch, Graph, GraphOperation, Launching, Partition, Pieces, Plan, Shares, Space, rows_of};
 
 /// Plans, one after the other, with the tensors that they run on: all that can be found out once and used for each run.
 /// Runs of one computation repeat the same launches, which the runtime notices: from the third on they cost a fraction.
@@ -203,12 +203,12 @@ pub(super) struct Preparation<'a> {
     /// By their positions.
     partitions: Vec<LogicalPartition>,
     /// By their numbers.
-    launches: HashMap<usize, Launch>,
+    launches: HashMap<usize, GraphLaunch>,
     operations: Vec<Prepared>,
 }
 
 /// A launch of the graph.
-struct Launch {
+struct GraphLaunch {
     task: Arc<TaskDefinition>,
     fetches: Vec<Fetching>,
     /// By the numbers of what they ask for.
@@ -216,17 +216,17 @@ struct Launch {
 }
 
 impl Preparation<'_> {
-    fn add(&mut self, operation: &Operation, step: i64) -> Result<(), DistributedError> {
+    fn add(&mut self, operation: &GraphOperation, step: i64) -> Result<(), DistributedError> {
         match operation {
-            Operation::Loop { .. } | Operation::Partition(_) => {}
-            Operation::Fill { tensor, value } => {
+            GraphOperation::Loop { .. } | GraphOperation::Partition(_) => {}
+            GraphOperation::Fill { tensor, value } => {
                 let tensor = &self.tensors[*tensor];
                 self.operations.push(match tensor.fill_at_home(*value) {
                     Some((domain, launcher)) => Prepared::Launch(domain, launcher, 0),
                     None => Prepared::Fill(tensor.clone(), *value),
                 });
             }
-            Operation::Launch(launching) => {
+            GraphOperation::Launch(launching) => {
                 if launching.runs_leaf && !self.launches.contains_key(&launching.number) {
                     for divisor in &launching.plan.statement.divisors {
                         let checks = checking(self.cx, find(&self.tensors.iter().collect::<Vec<_>>(), divisor)?)?;
@@ -252,7 +252,8 @@ impl Preparation<'_> {
             let launch = self.launch(launching)?;
             self.launches.insert(launching.number, launch);
         }
-        let Launch { task, fetches, launchers } = &mut self.launches.get_mut(&launching.number).expect("it is there");
+        let GraphLaunch { task, fetches, launchers } =
+            &mut self.launches.get_mut(&launching.number).expect("it is there");
         let requirements = fetches.iter_mut().map(|fetch| fetch.requirement(step)).collect::<Result<Vec<_>, _>>()?;
         let (numbers, requirements): (Vec<_>, Vec<_>) = requirements.into_iter().unzip();
         let launcher = launchers
@@ -272,8 +273,8 @@ impl Preparation<'_> {
         for fetch in &launching.fetches {
             let tensor = &self.tensors[fetch.tensor];
             let given = match fetch.partition {
-                Some(partition) => Given::Piece(self.partitions[partition].clone()),
-                None => Given::All(tensor.part(fetch.space).clone()),
+                Some(partition) => GivenPieces::Piece(self.partitions[partition].clone()),
+                None => GivenPieces::All(tensor.part(fetch.space).clone()),
             };
             let slots = plan.leaf().slots.iter();
             let slots = slots.filter(|slot| Space::of(slot, tensor.variable()) == Some(fetch.space));
@@ -288,13 +289,13 @@ impl Preparation<'_> {
         fetches
     }
 
-    fn launch(&self, launching: &Launching) -> Result<Launch, DistributedError> {
+    fn launch(&self, launching: &Launching) -> Result<GraphLaunch, DistributedError> {
         let (plan, fetches) = (&launching.plan, self.fetches(launching));
         let task = match launching.runs_leaf {
             false => Arc::clone(&PLACE),
             true => Arc::new(definition(self.cx.nodes(), plan, &launching.order, self.leaf(launching)?)),
         };
-        Ok(Launch { task, fetches, launchers: HashMap::new() })
+        Ok(GraphLaunch { task, fetches, launchers: HashMap::new() })
     }
 
     /// Whether positions and coordinates of an operand of a launch have 32 bits.

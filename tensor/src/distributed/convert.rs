@@ -13,7 +13,7 @@ use super::error::DistributedError;
 use super::fetch::by_color;
 use super::fields::only;
 use super::levels::words;
-use super::lists::{Evidence, Lists, Problem, check_packed, packed, tasks_for};
+use super::lists::{Evidence, FileProblem, Lists, check_packed, packed, tasks_for};
 use super::modes::is_in_region;
 use super::pending::Pending;
 use super::placed_levels::cut_levels;
@@ -51,7 +51,7 @@ impl Tensor {
                 return Err(DistributedError::Dense { tensor: own.name().to_owned() });
             }
             check_packed(variable)?;
-            let (source, tasks) = Source::of(cx, self).await?;
+            let (source, tasks) = ConversionSource::of(cx, self).await?;
             packed(cx, variable, Arc::new(source), tasks).await
         })
     }
@@ -85,7 +85,7 @@ pub(super) fn check_alike(own: &TensorVariable, other: &TensorVariable) -> Resul
 }
 
 /// A component of a level that tasks are given a piece of.
-struct Given {
+struct GivenComponent {
     level: usize,
     stored: Stored,
     requirement: usize,
@@ -94,19 +94,19 @@ struct Given {
 }
 
 /// A tensor in parts, each with all that is below some neighbouring positions of the outermost level.
-pub(super) struct Source {
+pub(super) struct ConversionSource {
     variable: TensorVariable,
     parts: i64,
     /// Of each level, the coordinates that there may be.
     bounds: Vec<std::ops::Range<i64>>,
     /// Of each level, of each part: its positions.
     positions: Vec<Vec<Interval>>,
-    given: Vec<Given>,
+    given: Vec<GivenComponent>,
     requirements: Vec<Requirement>,
     values: FieldId,
 }
 
-impl Source {
+impl ConversionSource {
     /// In as many parts as its size wants; and how many tasks pack as much.
     pub(super) async fn of(cx: &Context, tensor: &Tensor) -> Result<(Self, i64), DistributedError> {
         let levels = tensor.variable().format().levels();
@@ -134,7 +134,7 @@ impl Source {
             let components = tensor.levels().into_iter().flat_map(|levels| levels.stored(level));
             for ((stored, component), (_, partition)) in components.zip(partitions) {
                 let (requirement, field, element) = (requirements.len(), component.field, component.element);
-                given.push(Given { level, stored: *stored, requirement, field, element });
+                given.push(GivenComponent { level, stored: *stored, requirement, field, element });
                 requirements.push(own(partition, field));
             }
         }
@@ -206,7 +206,7 @@ impl Source {
     }
 }
 
-impl Lists for Source {
+impl Lists for ConversionSource {
     fn parts(&self) -> i64 {
         self.parts
     }
@@ -215,19 +215,19 @@ impl Lists for Source {
         &self.requirements
     }
 
-    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Problem>> {
+    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, FileProblem>> {
         // What is stored was checked when it was.
         with_element!(self.element(), T => self.part::<T>(call)?.for_each(|at, value| into.push(at, value)));
         Ok(Ok(Evidence::default()))
     }
 
-    fn error(&self, problem: Problem) -> DistributedError {
+    fn error(&self, problem: FileProblem) -> DistributedError {
         maniple::Error::application(problem.reason).into()
     }
 }
 
 /// The numbers of a component that a task is given.
-fn numbers<N: FieldValue>(call: &LeafCall<'_>, given: &Given) -> maniple::Result<Vec<N>> {
+fn numbers<N: FieldValue>(call: &LeafCall<'_>, given: &GivenComponent) -> maniple::Result<Vec<N>> {
     let numbers = call.read::<N, 1>(given.requirement, given.field)?;
     Ok(only(numbers.space().rects()).map(|own| numbers.span(own).to_vec()).unwrap_or_default())
 }

@@ -8,7 +8,7 @@ use maniple::task::{Codec, TaskDefinition, TaskOptions, Value};
 use maniple::{Context, FieldValue, FutureMap, Privilege};
 
 use super::error::DistributedError;
-use super::lists::Problem;
+use super::lists::FileProblem;
 use super::rows::{Body, blocks_for, in_pieces};
 use super::tensor::Tensor;
 use crate::element::Element;
@@ -139,7 +139,7 @@ impl Tensor {
         &self,
         cx: &Context,
         pieces: &[Rectangle],
-        row: impl Fn(&mut K, &[i64], &mut [T]) -> Result<(), Problem> + Send + Sync + 'static,
+        row: impl Fn(&mut K, &[i64], &mut [T]) -> Result<(), FileProblem> + Send + Sync + 'static,
     ) -> Result<Option<Put>, DistributedError> {
         self.check_dense()?;
         self.check_type(T::TYPE)?;
@@ -167,12 +167,12 @@ impl Tensor {
         if pieces.is_empty() {
             return Ok(None);
         }
-        let task = TaskDefinition::new("make elements").codec(Codec::of::<Result<(), Problem>>());
+        let task = TaskDefinition::new("make elements").codec(Codec::of::<Result<(), FileProblem>>());
         let task = task.leaf(TaskOptions::default(), body);
         let (domain, launcher) = in_pieces(cx, self.region(), self.field(), Privilege::Discard, &pieces, task)?;
-        Ok(Some(cx.index_launch(domain, launcher.typed::<Result<(), Problem>>())))
+        Ok(Some(cx.index_launch(domain, launcher.typed::<Result<(), FileProblem>>())))
     }
 }
 
 /// Elements that are being set: what is wrong for each piece.
-type Put = FutureMap<Result<(), Problem>>;
+type Put = FutureMap<Result<(), FileProblem>>;

@@ -10,9 +10,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::batches::Batches;
-use super::convert::Source;
+use super::convert::ConversionSource;
 use super::error::DistributedError;
-use super::lists::{Evidence, Lists, Problem, check_packed, packed};
+use super::lists::{Evidence, FileProblem, Lists, check_packed, packed};
 use super::numbers::{HAS_ELEMENT, as_element, no_element};
 use super::packing::task;
 use super::pending::Pending;
@@ -41,7 +41,7 @@ impl Tensor {
         R: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
     {
         self.check_in_levels(T::TYPE)?;
-        let (source, _) = Source::of(cx, self).await?;
+        let (source, _) = ConversionSource::of(cx, self).await?;
         let (requirements, parts) = (source.requirements().to_vec(), source.parts());
         let task = task("go through", self.variable(), move |call| {
             let mut found = start();
@@ -138,15 +138,17 @@ impl Tensor {
 }
 
 /// A function that lists the entries that are made of those of the part of a task's point.
-type Visit =
-    dyn Fn(&Source, &LeafCall<'_>, &mut Batches<'_>) -> maniple::Result<Result<Evidence, Problem>> + Send + Sync;
+type Visit = dyn Fn(&ConversionSource, &LeafCall<'_>, &mut Batches<'_>) -> maniple::Result<VisitResult> + Send + Sync;
+
+/// The evidence that a visit gives, or what is wrong with the file.
+type VisitResult = Result<Evidence, FileProblem>;
 
 /// A function that makes an element of another one, or none.
 type Change = dyn Fn(Scalar) -> Option<Scalar> + Send + Sync;
 
 /// Entries that are made of those of a tensor.
 struct Changed {
-    source: Source,
+    source: ConversionSource,
     variable: TensorVariable,
     visit: Box<Visit>,
 }
@@ -159,7 +161,7 @@ impl Changed {
         variable: &TensorVariable,
         visit: Box<Visit>,
     ) -> Result<Tensor, DistributedError> {
-        let (source, tasks) = Source::of(cx, tensor).await?;
+        let (source, tasks) = ConversionSource::of(cx, tensor).await?;
         let changed = Self { source, variable: variable.clone(), visit };
         packed(cx, variable, Arc::new(changed), tasks).await
     }
@@ -174,23 +176,23 @@ impl Lists for Changed {
         self.source.requirements()
     }
 
-    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Problem>> {
+    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, FileProblem>> {
         (self.visit)(&self.source, call, into)
     }
 
-    fn error(&self, problem: Problem) -> DistributedError {
+    fn error(&self, problem: FileProblem) -> DistributedError {
         DistributedError::Unfit { tensor: self.variable.name().to_owned(), reason: problem.reason }
     }
 }
 
 /// Lists the entries of a part with other elements, of this type.
 fn changed<T: Element>(
-    source: &Source,
+    source: &ConversionSource,
     call: &LeafCall<'_>,
     change: &Change,
     element: ElementType,
     into: &mut Batches<'_>,
-) -> maniple::Result<Result<Evidence, Problem>> {
+) -> maniple::Result<Result<Evidence, FileProblem>> {
     let mut wrong = None;
     source.part::<T>(call)?.for_each(|at, value| match change(value.to_scalar()) {
         Some(value) => into.push_scalar(at, value),

@@ -8,14 +8,14 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use maniple_files::matrix_market::{self, Field, Header, Layout, Reader};
+use maniple_files::matrix_market::{self, Field, MatrixLayout, MatrixMarketHeader, Reader};
 use maniple_files::npz::{Archive, unpack};
 use maniple_files::tcs::Source;
 use maniple_files::{ArrayText, Entries, EntryArrays, EntryText, Number, Order, Parallel, ReadError, tns};
 use parking_lot::Mutex;
 
 use super::error::DistributedError;
-use super::lists::{Evidence, Problem};
+use super::lists::{Evidence, FileProblem};
 use super::tcs::Counted;
 use crate::element::ElementType;
 use crate::notation::cast;
@@ -29,14 +29,14 @@ use crate::with_element;
 #[derive(Clone)]
 pub struct EntryFile {
     name: Arc<str>,
-    entries: Kind,
+    entries: EntryFileKind,
     dimensions: Arc<[i64]>,
     /// The bytes of the file.
     length: u64,
 }
 
 #[derive(Clone)]
-enum Kind {
+enum EntryFileKind {
     /// A line for each entry.
     Text(Arc<EntryText<Counted>>),
     /// A line for each element.
@@ -89,8 +89,8 @@ impl EntryFile {
         let header = *Reader::new(BufReader::new(&source))?.header();
         let source = Counted::new(source);
         let entries = match header.layout {
-            Layout::Coordinate => Kind::Text(Arc::new(EntryText::matrix_market(source)?)),
-            Layout::Array => Kind::Matrix(Arc::new(ArrayText::matrix_market(source, parallel)?)),
+            MatrixLayout::Coordinate => EntryFileKind::Text(Arc::new(EntryText::matrix_market(source)?)),
+            MatrixLayout::Array => EntryFileKind::Matrix(Arc::new(ArrayText::matrix_market(source, parallel)?)),
         };
         Self::new(name, entries, &[header.rows, header.columns])
     }
@@ -98,13 +98,13 @@ impl EntryFile {
     pub(crate) fn tns_of(name: &str, source: File, parallel: &dyn Parallel) -> Result<Self, ReadError> {
         let text = EntryText::tns(Counted::new(source))?;
         let extents = text.extents(parallel)?;
-        Self::new(name, Kind::Text(Arc::new(text)), &extents)
+        Self::new(name, EntryFileKind::Text(Arc::new(text)), &extents)
     }
 
     pub(crate) fn npy_of(name: &str, source: File) -> Result<Self, ReadError> {
         let arrays = EntryArrays::npy(Counted::new(source))?;
         let extents = arrays.shape().to_vec();
-        Self::new(name, Kind::Arrays(Arc::new(arrays)), &extents)
+        Self::new(name, EntryFileKind::Arrays(Arc::new(arrays)), &extents)
     }
 
     pub(crate) fn npz_of(name: &str, mut source: File) -> Result<Option<Self>, ReadError> {
@@ -119,10 +119,10 @@ impl EntryFile {
         }
         let Some(arrays) = EntryArrays::npz(Counted::new(source))? else { return Ok(None) };
         let extents = arrays.shape().to_vec();
-        Self::new(name, Kind::Arrays(Arc::new(arrays)), &extents).map(Some)
+        Self::new(name, EntryFileKind::Arrays(Arc::new(arrays)), &extents).map(Some)
     }
 
-    fn new(name: &str, entries: Kind, extents: &[u64]) -> Result<Self, ReadError> {
+    fn new(name: &str, entries: EntryFileKind, extents: &[u64]) -> Result<Self, ReadError> {
         // What is beyond is found outside of the extents when it is read.
         let dimensions = extents.iter().map(|&extent| i64::try_from(extent).unwrap_or(i64::MAX)).collect();
         let mut file = Self { name: name.into(), entries, dimensions, length: 0 };
@@ -136,11 +136,11 @@ impl EntryFile {
     }
 
     /// The header above the entries of a Matrix Market file; none of other files.
-    pub fn header(&self) -> Option<&Header> {
+    pub fn header(&self) -> Option<&MatrixMarketHeader> {
         match &self.entries {
-            Kind::Text(text) => text.header(),
-            Kind::Matrix(text) => Some(text.header()),
-            Kind::Arrays(_) => None,
+            EntryFileKind::Text(text) => text.header(),
+            EntryFileKind::Matrix(text) => Some(text.header()),
+            EntryFileKind::Arrays(_) => None,
         }
     }
 
@@ -158,7 +158,7 @@ impl EntryFile {
 
     /// Whether the file tells the extents: a `.tns` file has entries alone.
     pub fn tells_extents(&self) -> bool {
-        !matches!(self.entries, Kind::Text(_)) || self.header().is_some()
+        !matches!(self.entries, EntryFileKind::Text(_)) || self.header().is_some()
     }
 
     /// The same file as one of a tensor of these extents, if it does not tell its own, and all entries are within them.
@@ -172,8 +172,8 @@ impl EntryFile {
     /// The type of the elements; none of text, whose numbers may be read as any.
     pub fn number(&self) -> Option<ElementType> {
         match &self.entries {
-            Kind::Text(_) | Kind::Matrix(_) => None,
-            Kind::Arrays(arrays) => Some(arrays.number()),
+            EntryFileKind::Text(_) | EntryFileKind::Matrix(_) => None,
+            EntryFileKind::Arrays(arrays) => Some(arrays.number()),
         }
     }
 
@@ -200,18 +200,18 @@ impl EntryFile {
     /// In which order the file has all elements, if it has.
     pub(crate) fn order(&self) -> Option<Order> {
         match &self.entries {
-            Kind::Text(_) => None,
-            Kind::Matrix(text) => text.order(),
-            Kind::Arrays(arrays) => arrays.order(),
+            EntryFileKind::Text(_) => None,
+            EntryFileKind::Matrix(text) => text.order(),
+            EntryFileKind::Arrays(arrays) => arrays.order(),
         }
     }
 
     /// Reads elements of a file that has [all in an order](Self::order): those from the first one named on.
-    pub(super) fn read_elements<T: Number>(&self, elements: Range<u64>) -> Result<Vec<T>, Problem> {
+    pub(super) fn read_elements<T: Number>(&self, elements: Range<u64>) -> Result<Vec<T>, FileProblem> {
         let read = match &self.entries {
-            Kind::Text(_) => return Err("it lists entries, and not all elements".to_owned().into()),
-            Kind::Matrix(text) => text.read_elements(elements),
-            Kind::Arrays(arrays) => arrays.read_elements(elements),
+            EntryFileKind::Text(_) => return Err("it lists entries, and not all elements".to_owned().into()),
+            EntryFileKind::Matrix(text) => text.read_elements(elements),
+            EntryFileKind::Arrays(arrays) => arrays.read_elements(elements),
         };
         read.map_err(|error| told(&error))
     }
@@ -222,11 +222,11 @@ impl EntryFile {
         part: u64,
         parts: u64,
         visit: &mut dyn FnMut(&[u64], T),
-    ) -> Result<Evidence, Problem> {
+    ) -> Result<Evidence, FileProblem> {
         let read = match &self.entries {
-            Kind::Text(text) => text.read_part(part, parts, visit).map(|listed| (listed, Vec::new())),
-            Kind::Matrix(text) => text.read_part(part, parts, visit).map(|()| (0, Vec::new())),
-            Kind::Arrays(arrays) => arrays.read_part(part, parts, visit).map(|checksums| (0, checksums)),
+            EntryFileKind::Text(text) => text.read_part(part, parts, visit).map(|listed| (listed, Vec::new())),
+            EntryFileKind::Matrix(text) => text.read_part(part, parts, visit).map(|()| (0, Vec::new())),
+            EntryFileKind::Arrays(arrays) => arrays.read_part(part, parts, visit).map(|checksums| (0, checksums)),
         };
         read.map_err(|error| told(&error))
     }
@@ -239,12 +239,12 @@ impl EntryFile {
     /// [`ReadError`] if the file can't be read, or is wrong.
     pub fn entries(&self, element: ElementType, parallel: &dyn Parallel) -> Result<DynamicEntries, ReadError> {
         let mut entries = match &self.entries {
-            Kind::Text(_) | Kind::Matrix(_) => {
+            EntryFileKind::Text(_) | EntryFileKind::Matrix(_) => {
                 let mut text = vec![0; self.length as usize];
                 self.source().read_at(0, &mut text)?;
                 with_element!(element, T => self.listed_in::<T>(&text, parallel))?
             }
-            Kind::Arrays(arrays) => with_element!(self.element(), T => listed::<T>(arrays, parallel))?,
+            EntryFileKind::Arrays(arrays) => with_element!(self.element(), T => listed::<T>(arrays, parallel))?,
         };
         entries.truncate(self.dimensions.len());
         let cast = entries.cast(element, &|number| Some(cast(number, element)));
@@ -260,11 +260,11 @@ impl EntryFile {
     }
 
     /// Checks what tells of all parts, in their order.
-    pub(super) fn check(&self, all: &[Evidence]) -> Result<(), Problem> {
+    pub(super) fn check(&self, all: &[Evidence]) -> Result<(), FileProblem> {
         let checked = match &self.entries {
-            Kind::Text(text) => text.check_listed(all.iter().map(|(listed, _)| listed).sum()),
-            Kind::Matrix(_) => Ok(()),
-            Kind::Arrays(arrays) => {
+            EntryFileKind::Text(text) => text.check_listed(all.iter().map(|(listed, _)| listed).sum()),
+            EntryFileKind::Matrix(_) => Ok(()),
+            EntryFileKind::Arrays(arrays) => {
                 arrays.check_read(&all.iter().map(|(_, checksums)| checksums.clone()).collect::<Vec<_>>())
             }
         };
@@ -299,13 +299,13 @@ impl EntryFile {
 
     fn source(&self) -> &Counted {
         match &self.entries {
-            Kind::Text(text) => text.source(),
-            Kind::Matrix(text) => text.source(),
-            Kind::Arrays(arrays) => arrays.source(),
+            EntryFileKind::Text(text) => text.source(),
+            EntryFileKind::Matrix(text) => text.source(),
+            EntryFileKind::Arrays(arrays) => arrays.source(),
         }
     }
 
-    pub(super) fn wrong(&self, Problem { line, reason }: Problem) -> DistributedError {
+    pub(super) fn wrong(&self, FileProblem { line, reason }: FileProblem) -> DistributedError {
         let name = line.map_or_else(|| self.name.to_string(), |line| format!("{}:{line}", self.name));
         DistributedError::File { name, reason, is_input: true }
     }
@@ -337,9 +337,9 @@ fn listed<T: Number>(arrays: &EntryArrays<Counted>, parallel: &dyn Parallel) -> 
 }
 
 /// The problem that a reader reports, with the line if the reader knows it.
-pub(super) fn told(error: &ReadError) -> Problem {
+pub(super) fn told(error: &ReadError) -> FileProblem {
     match error {
-        ReadError::Line { line, problem } => Problem { line: Some(*line), reason: problem.to_string() },
+        ReadError::Line { line, problem } => FileProblem { line: Some(*line), reason: problem.to_string() },
         ReadError::Byte { problem, .. } => problem.to_string().into(),
         other @ ReadError::Io(_) => other.to_string().into(),
     }

@@ -17,7 +17,7 @@ use super::tensor::Tensor;
 use crate::bounds::Colors;
 use crate::element::ElementType;
 use crate::lower::Slot;
-use crate::plan::{Fetch, Launching, Order, Privilege, Space};
+use crate::plan::{Fetch, Launching, PlanOrder, Privilege, Space};
 use crate::rectangle::Rectangle;
 
 /// The colors of so many points are looked up in a table; those of more are computed where they are asked for.
@@ -25,7 +25,7 @@ const MOST_IN_TABLE: i64 = 1 << 12;
 
 /// The partition or the region of which points are given pieces.
 #[derive(Clone)]
-pub(super) enum Given {
+pub(super) enum GivenPieces {
     Piece(LogicalPartition),
     All(LogicalRegion),
 }
@@ -33,12 +33,12 @@ pub(super) enum Given {
 /// The pieces of one space of a tensor that the points of a launch are given, at all steps.
 pub(super) struct Fetching {
     /// Of its pieces each point has one; of a region all.
-    pieces: Given,
+    pieces: GivenPieces,
     fields: FieldMask,
     /// The bytes of these at a point of the space.
     bytes: u64,
     element: ElementType,
-    order: Arc<Order>,
+    order: Arc<PlanOrder>,
     fetch: Fetch,
     /// The positions of the sequences' variables on whose values pieces depend.
     sequences: Vec<usize>,
@@ -53,7 +53,7 @@ impl Fetching {
         element: ElementType,
         fields: FieldMask,
         bytes: u64,
-        pieces: Given,
+        pieces: GivenPieces,
     ) -> Self {
         let (depends, order) = (fetch.loops(), Arc::clone(&launching.order));
         let sequences = order.sequences().map(|(position, _)| position);
@@ -66,7 +66,7 @@ impl Fetching {
     pub(super) fn passes(&self) -> Option<(LogicalRegion, FieldMask)> {
         let is_read = self.fetch.privilege(&self.order, 0) == Privilege::Read;
         match &self.pieces {
-            Given::Piece(partition) if is_read && !self.sequences.is_empty() => {
+            GivenPieces::Piece(partition) if is_read && !self.sequences.is_empty() => {
                 Some((partition.parent(), self.fields.clone()))
             }
             _ => None,
@@ -76,7 +76,7 @@ impl Fetching {
     /// If it is [read of one part after the other](Self::passes): the most bytes that the points of one of so many
     /// nodes are given at two steps that follow one another, where points are dealt to nodes in blocks.
     pub(super) fn most_at_two_steps(&self, nodes: usize) -> u64 {
-        let Given::Piece(partition) = &self.pieces else { return 0 };
+        let GivenPieces::Piece(partition) = &self.pieces else { return 0 };
         if self.passes().is_none() {
             return 0;
         }
@@ -118,8 +118,8 @@ impl Fetching {
         let (order, fetch) = (Arc::clone(&self.order), self.fetch.clone());
         let projection = || by_color(self.order.points(), move |point| fetch.color(&order, step, point));
         let target = match &self.pieces {
-            Given::Piece(partition) => Target::Partition(partition.clone(), projection()),
-            Given::All(region) => region.clone().into(),
+            GivenPieces::Piece(partition) => Target::Partition(partition.clone(), projection()),
+            GivenPieces::All(region) => region.clone().into(),
         };
         let requirement = (self.requirements.len(), Requirement::new(target, self.fields.clone(), held));
         self.requirements.insert(key, requirement.clone());

@@ -1,5 +1,5 @@
 //! Fields of elements of any type, as tasks use them. Tasks are compiled once; only what moves elements is compiled for
-//! each type, behind [`Row`].
+//! each type, behind [`ElementRow`].
 
 use maniple::access::Write;
 use maniple::space::Rect;
@@ -86,11 +86,11 @@ pub(super) fn only(rects: &[Rect<1>]) -> Option<Rect<1>> {
 /// The elements of a field that a task writes.
 pub(super) trait Column {
     /// The elements at the points of a rectangle.
-    fn row(&mut self, row: Rect<1>) -> Box<dyn Row + '_>;
+    fn row(&mut self, row: Rect<1>) -> Box<dyn ElementRow + '_>;
 }
 
 /// Elements that follow one another.
-pub(super) trait Row {
+pub(super) trait ElementRow {
     /// All of them.
     fn bytes(&self) -> &[u8];
 
@@ -105,7 +105,7 @@ pub(super) trait Row {
 }
 
 impl<T: Element> Column for Write<'_, T, 1> {
-    fn row(&mut self, row: Rect<1>) -> Box<dyn Row + '_> {
+    fn row(&mut self, row: Rect<1>) -> Box<dyn ElementRow + '_> {
         Box::new(Elements { elements: self.span_mut(row), row, before: Vec::new() })
     }
 }
@@ -117,7 +117,7 @@ struct Elements<E, T> {
     before: Vec<T>,
 }
 
-impl<E: std::ops::DerefMut<Target = [T]>, T: Element> Row for Elements<E, T> {
+impl<E: std::ops::DerefMut<Target = [T]>, T: Element> ElementRow for Elements<E, T> {
     fn bytes(&self) -> &[u8] {
         bytemuck::cast_slice(&self.elements)
     }

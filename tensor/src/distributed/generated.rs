@@ -8,7 +8,7 @@ use maniple::task::LeafCall;
 use super::batches::Batches;
 use super::error::DistributedError;
 use super::fields::{index_type, is_narrow};
-use super::lists::{Evidence, Lists, Problem, check_packed, packed, tasks_for};
+use super::lists::{Evidence, FileProblem, Lists, check_packed, packed, tasks_for};
 use super::modes::is_in_region;
 use super::pending::Pending;
 use super::tensor::Tensor;
@@ -88,7 +88,7 @@ impl Lists for Rows {
         self.parts
     }
 
-    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Problem>> {
+    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, FileProblem>> {
         let (dimensions, part) = (self.variable.dimensions(), call.point().coords()[0]);
         let begin = |part: i64| (i128::from(dimensions[0]) * i128::from(part) / i128::from(self.parts)) as i64;
         let rows = begin(part)..begin(part + 1);
@@ -98,7 +98,7 @@ impl Lists for Rows {
         Ok(made.map(|()| Evidence::default()).map_err(|error| error.to_string().into()))
     }
 
-    fn error(&self, problem: Problem) -> DistributedError {
+    fn error(&self, problem: FileProblem) -> DistributedError {
         maniple::Error::application(problem.reason).into()
     }
 }

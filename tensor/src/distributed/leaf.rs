@@ -11,7 +11,7 @@ use super::held::Held;
 use super::modes::Modes;
 use crate::kernel::{Argument, Executable, Team};
 use crate::lower::Output;
-use crate::plan::{Order, Plan};
+use crate::plan::{Plan, PlanOrder};
 
 /// The team that runs the loops over threads of a leaf: the workers of the node that have nothing else to do.
 struct Helpers<'a> {
@@ -91,7 +91,7 @@ pub(super) struct Viewed {
 }
 
 /// The task that runs the leaf; its argument is the number of the step. The points are dealt to so many nodes.
-pub(super) fn definition(nodes: usize, plan: &Arc<Plan>, order: &Order, kernel: Kernel) -> TaskDefinition {
+pub(super) fn definition(nodes: usize, plan: &Arc<Plan>, order: &PlanOrder, kernel: Kernel) -> TaskDefinition {
     let (plan, order) = (Arc::clone(plan), order.clone());
     let points = (order.points() as usize).div_ceil(nodes);
     // Kernels know values by their strides, which those have not that lie in blocks of several fields.

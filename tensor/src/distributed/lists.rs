@@ -17,7 +17,7 @@ use super::fetch::by_color;
 use super::fields::{index_type, is_narrow, narrowed};
 use super::kept::Kept;
 use super::modes::is_in_region;
-use super::packing::{Blocks, Entries, Packing, task, without_entries};
+use super::packing::{Blocks, EntryFields, Packing, task, without_entries};
 use super::rows::blocks_for;
 use super::shares::Interval;
 use super::tensor::Tensor;
@@ -30,12 +30,12 @@ const MOST_TASKS: usize = 64;
 
 /// A problem with a file, and its line if the file has lines.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Problem {
+pub(super) struct FileProblem {
     pub(super) line: Option<u64>,
     pub(super) reason: String,
 }
 
-impl From<String> for Problem {
+impl From<String> for FileProblem {
     fn from(reason: String) -> Self {
         Self { line: None, reason }
     }
@@ -57,7 +57,7 @@ pub(super) trait Lists: Send + Sync {
 
     /// Lists the entries of the part of a task's point: the same ones in the same order each time, with elements of the
     /// type of the tensor that they become.
-    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Problem>>;
+    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, FileProblem>>;
 
     /// Whether to list takes so long that entries are kept, where there is room, from when they are counted until they
     /// are written.
@@ -66,12 +66,12 @@ pub(super) trait Lists: Send + Sync {
     }
 
     /// Checks what tells of all parts, in their order. Nodes may find other things, if they have other files.
-    fn check(&self, _all: &[Evidence]) -> Result<(), Problem> {
+    fn check(&self, _all: &[Evidence]) -> Result<(), FileProblem> {
         Ok(())
     }
 
     /// The error for a part that is wrong.
-    fn error(&self, problem: Problem) -> DistributedError;
+    fn error(&self, problem: FileProblem) -> DistributedError;
 }
 
 /// Whether tasks can pack entries in a format: see [`Tensor::converted`].
@@ -158,7 +158,7 @@ pub(super) async fn packed(
         return without_entries(cx, variable);
     }
     let index = index_type(is_narrow(variable.dimensions()));
-    let (entries, room) = Entries::with_room(cx, variable, total, index)?;
+    let (entries, room) = EntryFields::with_room(cx, variable, total, index)?;
     let part = |part: usize| starts[part][0]..starts.get(part + 1).map_or(total, |next| next[0]);
     let of_parts: Vec<AnySpace> =
         (0..starts.len()).map(|number| IndexSpace::<1>::from_rects([Rect::<1>::from(part(number))]).into()).collect();
@@ -191,7 +191,7 @@ fn list_batches(
     element: Option<ElementType>,
     call: &LeafCall<'_>,
     take: &mut Take<'_>,
-) -> maniple::Result<Result<Evidence, Problem>> {
+) -> maniple::Result<Result<Evidence, FileProblem>> {
     let mut batches = Batches::new(order, element, take);
     let evidence = lists.list(call, &mut batches)?;
     batches.finish();
@@ -258,7 +258,8 @@ impl Passes<'_> {
         });
         let launcher = lists.requirements().iter().cloned().fold(TaskLauncher::new(&task), TaskLauncher::requirement);
         let domain = AnyRect::from(Rect::<1>::from(0..lists.parts()));
-        let parts = cx.index_launch(domain, launcher.typed::<(Vec<i64>, Result<Evidence, Problem>)>()).all().await?;
+        let parts =
+            cx.index_launch(domain, launcher.typed::<(Vec<i64>, Result<Evidence, FileProblem>)>()).all().await?;
         let (counts, evidence): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         let evidence = evidence.into_iter().collect::<Result<Vec<_>, _>>().map_err(|problem| lists.error(problem))?;
         let checked = cx.per_node(lists.check(&evidence)).all().await?;
@@ -267,11 +268,18 @@ impl Passes<'_> {
     }
 
     /// Has each part write its entries, those of each block from where they start on.
-    fn write(&self, evidence: Vec<Evidence>, given: Requirement, entries: &Entries, starts: Vec<Vec<i64>>, total: i64) {
+    fn write(
+        &self,
+        evidence: Vec<Evidence>,
+        given: Requirement,
+        entries: &EntryFields,
+        starts: Vec<Vec<i64>>,
+        total: i64,
+    ) {
         let Self { cx, variable, lists, .. } = self;
         let (each, order, element) = (Arc::clone(lists), variable.order(), variable.element());
         let (kept, outermost) = (Arc::clone(&self.kept), Arc::clone(&self.outermost));
-        let entries = Entries { requirement: lists.requirements().len(), ..entries.clone() };
+        let entries = EntryFields { requirement: lists.requirements().len(), ..entries.clone() };
         let task = task("list entries of", variable, move |call| {
             let part = call.point().coords()[0] as usize;
             let mut next = starts[part].clone();

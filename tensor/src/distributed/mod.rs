@@ -78,6 +78,6 @@ pub use numbers::{as_element, element_that_is};
 pub use pending::Pending;
 pub use placed_levels::check_placement;
 pub use rehearsal::Rehearsal;
-pub use tcs::{Loaded, TcsFile, Writers, Written, is_stored_as_npy};
+pub use tcs::{Loaded, TcsFile, Writers, WrittenTensor, is_stored_as_npy};
 pub use tensor::Tensor;
 pub use text::TextForm;

@@ -1,6 +1,6 @@
 //! Numbers of files as elements of tensors.
 
-use super::lists::Problem;
+use super::lists::FileProblem;
 use crate::element::{Element, ElementType, Scalar};
 use crate::notation::cast;
 
@@ -34,7 +34,7 @@ fn is_finite(number: Scalar) -> bool {
 pub(super) const HAS_ELEMENT: &str = "it has the element";
 
 /// The problem of a number that is no element of a type; `what` says which one, before the number.
-pub(super) fn no_element(what: impl FnOnce() -> String, number: Scalar, element: ElementType) -> Problem {
+pub(super) fn no_element(what: impl FnOnce() -> String, number: Scalar, element: ElementType) -> FileProblem {
     let number = match number {
         // As `1e300`, and not with all its digits.
         Scalar::F32(number) => format!("{number:?}"),

@@ -101,7 +101,7 @@ impl Blocks<'_> {
 
 /// The fields with entries of a requirement: one for the coordinates of each dimension, and that of the elements.
 #[derive(Clone)]
-pub(super) struct Entries {
+pub(super) struct EntryFields {
     pub(super) requirement: usize,
     pub(super) coordinates: Vec<FieldId>,
     pub(super) values: FieldId,
@@ -110,7 +110,7 @@ pub(super) struct Entries {
     pub(super) element: ElementType,
 }
 
-impl Entries {
+impl EntryFields {
     /// Room for so many entries, as fields of one region: coordinates of a type for each dimension, and elements.
     pub(super) fn with_room(
         cx: &Context,
@@ -200,7 +200,7 @@ pub(super) fn measured(
 
 /// A component of a level that points write: which one it is, its numbers of each block and what is added to these, and
 /// the requirement.
-struct Written {
+struct WrittenComponent {
     level: usize,
     stored: Stored,
     moved: Intervals,
@@ -215,7 +215,7 @@ pub(super) struct Packing<'a> {
     pub(super) variable: &'a TensorVariable,
     /// The coordinates of the outermost level of each block.
     pub(super) coordinates: Intervals,
-    pub(super) entries: Entries,
+    pub(super) entries: EntryFields,
     /// The entries of each block.
     pub(super) of_blocks: LogicalPartition,
     /// The blocks that were packed to measure them.
@@ -306,7 +306,7 @@ impl Packing<'_> {
                 }
                 let (moved, requirement) = (Arc::clone(moved), given.len());
                 let (field, element) = (component.field, component.element);
-                all.push(Written { level, stored: *stored, moved, requirement, field, element });
+                all.push(WrittenComponent { level, stored: *stored, moved, requirement, field, element });
                 given.push(self.blocks.own(&self.blocks.partition(component, &pieces)?, field, privilege));
             }
         }
@@ -329,7 +329,7 @@ impl Packing<'_> {
     }
 
     /// The task that stores a block.
-    fn storing(&self, least: Vec<usize>, all: Vec<Written>, values: Required) -> Arc<TaskDefinition> {
+    fn storing(&self, least: Vec<usize>, all: Vec<WrittenComponent>, values: Required) -> Arc<TaskDefinition> {
         let (variable, entries) = (self.variable.clone(), self.entries.clone());
         let (coordinates, of_point) = (Arc::clone(&self.coordinates), Arc::clone(&self.blocks.of_point));
         let kept = Arc::clone(&self.kept);
@@ -427,7 +427,7 @@ fn put(
 /// Writes a component of a level of a block to where it belongs.
 fn write<N: Element + FieldValue + Narrowed>(
     call: &LeafCall<'_>,
-    Written { stored, moved, requirement, field, .. }: &Written,
+    WrittenComponent { stored, moved, requirement, field, .. }: &WrittenComponent,
     array: &Array,
     block: usize,
 ) -> maniple::Result<()> {
@@ -444,7 +444,7 @@ fn write<N: Element + FieldValue + Narrowed>(
 /// Adds the bits of a block to where they belong, which may begin in the middle of a word.
 fn add_bits(
     call: &LeafCall<'_>,
-    Written { moved, requirement, field, .. }: &Written,
+    WrittenComponent { moved, requirement, field, .. }: &WrittenComponent,
     array: &Array,
     block: usize,
 ) -> maniple::Result<()> {

@@ -30,7 +30,7 @@ use crate::placement::{Along, Cut, Placed, Placement};
 use crate::rectangle::Rectangle;
 
 /// A cut of positions, bits or coordinates, with the number of parts.
-enum Parts {
+enum LevelParts {
     /// The positions of a level, into parts of equal length.
     Positions(usize, i64),
     /// The bits of a level, into parts with as many of those that are set.
@@ -106,20 +106,20 @@ impl Tensor {
         &self,
         cx: &Context,
         levels: &Levels,
-        parts: Parts,
+        parts: LevelParts,
     ) -> Result<Vec<Vec<Vec<Interval>>>, DistributedError> {
         let together = |positions: Vec<Vec<Interval>>| {
             let runs = |level: Vec<Interval>| level.into_iter().map(|run| vec![run]).collect();
             positions.into_iter().map(runs).collect::<Vec<Vec<Vec<Interval>>>>()
         };
         Ok(match parts {
-            Parts::Positions(level, parts) => together(Ends::new(cx, self, level, parts).await?.positions),
-            Parts::Bits(level, parts) => match levels.stored(level) {
+            LevelParts::Positions(level, parts) => together(Ends::new(cx, self, level, parts).await?.positions),
+            LevelParts::Bits(level, parts) => match levels.stored(level) {
                 [(_, bits)] => together(Ends::of_bits(cx, self, level, parts, bits).await?.positions),
                 _ => together(Ends::new(cx, self, level, parts).await?.positions),
             },
-            Parts::Coordinates(parts) => together(Ends::of_coordinates(cx, self, parts).await?.positions),
-            Parts::Dealt(level, dealt, shift) => scattered::pieces(cx, self, level, dealt, shift).await?,
+            LevelParts::Coordinates(parts) => together(Ends::of_coordinates(cx, self, parts).await?.positions),
+            LevelParts::Dealt(level, dealt, shift) => scattered::pieces(cx, self, level, dealt, shift).await?,
         })
     }
 
@@ -201,7 +201,7 @@ fn warn_of_blocks(variable: &TensorVariable, placement: &Placement) {
     }
 }
 
-impl Parts {
+impl LevelParts {
     /// The level that is cut.
     fn level(&self) -> usize {
         match self {
@@ -212,7 +212,7 @@ impl Parts {
 }
 
 /// The cuts of a placement, along each dimension of the machine that cuts something.
-fn parts(variable: &TensorVariable, placed: &Placed) -> Result<Vec<Parts>, DistributedError> {
+fn parts(variable: &TensorVariable, placed: &Placed) -> Result<Vec<LevelParts>, DistributedError> {
     let format = variable.format();
     let along = placed.placement().levels.iter().flat_map(|level| &level.grid).zip(placed.machine().extents());
     let cuts: Vec<(Along, usize)> = along
@@ -225,8 +225,8 @@ fn parts(variable: &TensorVariable, placed: &Placed) -> Result<Vec<Parts>, Distr
         placement: placed.placement().to_string(),
     };
     let positions = |level: usize, parts: i64| match format.levels()[level] {
-        Level::Bitmap => Parts::Bits(level, parts),
-        _ => Parts::Positions(level, parts),
+        Level::Bitmap => LevelParts::Bits(level, parts),
+        _ => LevelParts::Positions(level, parts),
     };
     let one = |(along, extent): (Along, usize)| {
         let (mode, cut) = match along {
@@ -249,11 +249,11 @@ fn parts(variable: &TensorVariable, placed: &Placed) -> Result<Vec<Parts>, Distr
             Cut::Cyclic(block) => in_units(i64::try_from(block).unwrap_or(i64::MAX), unit),
         };
         Some(match cut {
-            Cut::Blocked if level == 0 && is_in_order(format) => Parts::Coordinates(parts),
-            _ => Parts::Dealt(level, Dealt { block: block.clamp(1, extent.max(1)), parts }, shift),
+            Cut::Blocked if level == 0 && is_in_order(format) => LevelParts::Coordinates(parts),
+            _ => LevelParts::Dealt(level, Dealt { block: block.clamp(1, extent.max(1)), parts }, shift),
         })
     };
-    let found: Option<Vec<Parts>> = cuts.iter().map(|cut| one(*cut)).collect();
+    let found: Option<Vec<LevelParts>> = cuts.iter().map(|cut| one(*cut)).collect();
     // Equal parts are of all positions, and blocks of all coordinates: neither are cut once more.
     let is_once = |(along, _): &(Along, usize)| match along {
         Along::Partition(_, Cut::Positions) | Along::Entries => false,

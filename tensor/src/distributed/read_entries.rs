@@ -13,7 +13,7 @@ use maniple_files::{Number, Order};
 use super::batches::Batches;
 use super::entry_file::{EntryFile, told};
 use super::error::DistributedError;
-use super::lists::{Evidence, Lists, Problem, check_packed, packed, tasks_for};
+use super::lists::{Evidence, FileProblem, Lists, check_packed, packed, tasks_for};
 use super::modes::is_in_region;
 use super::numbers::{HAS_ELEMENT, as_element, element_that_is, no_element};
 use super::pending::Pending;
@@ -62,7 +62,7 @@ impl Tensor {
             // What one node can't read, all must know of.
             let digests = cx.per_node(file.digest().map_err(|error| told(&error))).all().await?;
             let digests: Vec<u64> =
-                digests.into_iter().collect::<Result<_, _>>().map_err(|problem: Problem| file.wrong(problem))?;
+                digests.into_iter().collect::<Result<_, _>>().map_err(|problem: FileProblem| file.wrong(problem))?;
             if let Some(node) = digests.iter().position(|digest| *digest != digests[0]) {
                 let reason =
                     format!("it is not the same on node {node} as on node 0: all nodes must have the same file");
@@ -80,7 +80,7 @@ impl Tensor {
                 }
                 None => {
                     let parts = tasks_for(cx, file.length() as usize);
-                    let entries = Parts { file: file.clone(), element: variable.element(), parts };
+                    let entries = EntryParts { file: file.clone(), element: variable.element(), parts };
                     packed(cx, &listed, Arc::new(entries), parts).await?
                 }
             };
@@ -100,7 +100,7 @@ fn read_elements<T: Number>(
     file: &EntryFile,
     elements: Range<u64>,
     at: &dyn Fn(i64) -> Vec<i64>,
-) -> Result<Vec<T>, Problem> {
+) -> Result<Vec<T>, FileProblem> {
     if file.has(<T as Element>::TYPE) {
         return file.read_elements(elements);
     }
@@ -113,7 +113,7 @@ fn read_elements<T: Number>(
     scalars.into_iter().enumerate().map(element).collect()
 }
 
-fn scalars<S: Number>(file: &EntryFile, elements: Range<u64>) -> Result<Vec<Scalar>, Problem> {
+fn scalars<S: Number>(file: &EntryFile, elements: Range<u64>) -> Result<Vec<Scalar>, FileProblem> {
     Ok(file.read_elements::<S>(elements)?.into_iter().map(Element::to_scalar).collect())
 }
 
@@ -243,7 +243,7 @@ impl Runs {
 }
 
 /// The entries of a file in so many parts, as elements of a type.
-struct Parts {
+struct EntryParts {
     file: EntryFile,
     element: ElementType,
     parts: i64,
@@ -268,15 +268,15 @@ impl Within<'_, '_> {
     }
 }
 
-impl Parts {
+impl EntryParts {
     /// Lists entries whose elements are read as those of a type.
-    fn read<T: Number>(&self, part: u64, within: &mut Within<'_, '_>) -> Result<Evidence, Problem> {
+    fn read<T: Number>(&self, part: u64, within: &mut Within<'_, '_>) -> Result<Evidence, FileProblem> {
         let parts = self.parts as u64;
         self.file.read_part(part, parts, &mut |at, value: T| within.hand_on(at, |into, at| into.push(at, value)))
     }
 
     /// Lists entries whose elements are read as those of a type, and converted.
-    fn convert<T: Number>(&self, part: u64, within: &mut Within<'_, '_>) -> Result<Evidence, Problem> {
+    fn convert<T: Number>(&self, part: u64, within: &mut Within<'_, '_>) -> Result<Evidence, FileProblem> {
         let (parts, mut wrong) = (self.parts as u64, None);
         let read = self.file.read_part(part, parts, &mut |at, value: T| match as_element(
             value.to_scalar(),
@@ -289,12 +289,12 @@ impl Parts {
     }
 }
 
-impl Lists for Parts {
+impl Lists for EntryParts {
     fn parts(&self) -> i64 {
         self.parts
     }
 
-    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Problem>> {
+    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, FileProblem>> {
         let (part, extents) = (call.point().coords()[0] as u64, self.file.dimensions());
         let mut within = Within { extents, at: vec![0; extents.len()], outside: None, into };
         let read = match self.file.has(self.element) {
@@ -311,11 +311,11 @@ impl Lists for Parts {
         true
     }
 
-    fn check(&self, all: &[Evidence]) -> Result<(), Problem> {
+    fn check(&self, all: &[Evidence]) -> Result<(), FileProblem> {
         self.file.check(all)
     }
 
-    fn error(&self, problem: Problem) -> DistributedError {
+    fn error(&self, problem: FileProblem) -> DistributedError {
         self.file.wrong(problem)
     }
 }

@@ -15,7 +15,7 @@ use super::place::PLACE;
 use super::tensor::Tensor;
 use crate::element::Scalar;
 use crate::lower::Output;
-use crate::plan::{Launching, Operation, Plan};
+use crate::plan::{GraphOperation, Launching, Plan};
 
 /// Plans, one after the other, of which each launch asks for what it would compute with and on, and computes nothing.
 /// So each moves what it would; what has been written moves as it is. Of a result of which it is not known before how
@@ -53,11 +53,11 @@ impl Rehearsal {
             let mut operations = Vec::new();
             graph.run(&mut |operation, step| -> Result<(), DistributedError> {
                 match operation {
-                    Operation::Loop { .. } | Operation::Partition(_) => {}
-                    Operation::Fill { tensor, value } => {
+                    GraphOperation::Loop { .. } | GraphOperation::Partition(_) => {}
+                    GraphOperation::Fill { tensor, value } => {
                         operations.push(Rehearsed::Fill(preparation.tensor(*tensor).clone(), *value));
                     }
-                    Operation::Launch(launching) => {
+                    GraphOperation::Launch(launching) => {
                         let fetches = known
                             .entry(launching.number)
                             .or_insert_with(|| by_tensors(launching, preparation.fetches(launching), &preparation));

@@ -10,7 +10,7 @@ use super::pending::Pending;
 use super::rows::blocks_for;
 use super::tensor::Tensor;
 use crate::concrete::Statement;
-use crate::notation::{Access, Assignment, Expression, IndexVariable, Place, TensorVariable};
+use crate::notation::{Access, Assignment, Expression, IndexVariable, TensorVariable, TextPlace};
 use crate::plan::Plan;
 
 impl Tensor {
@@ -57,7 +57,7 @@ impl Tensor {
             let access = |tensor: &TensorVariable| Access {
                 tensor: tensor.clone(),
                 variables: variables.clone(),
-                place: Place::default(),
+                place: TextPlace::default(),
             };
             // Of two names.
             let from = other.called(&given.renamed(&format!("{}_old", own.name())));

@@ -16,12 +16,12 @@ use maniple_files::tcs::store::Target;
 use maniple_files::{EntryLines, Number, matrix_market};
 
 use super::aside::{Aside, UNSHARED, alone, create, finish, wrong};
-use super::convert::Source;
+use super::convert::ConversionSource;
 use super::error::DistributedError;
 use super::lists::Lists;
 use super::packing::task;
 use super::pending::Pending;
-use super::tcs::{Writers, Written};
+use super::tcs::{Writers, WrittenTensor};
 use super::tensor::Tensor;
 use crate::element::Scalar;
 use crate::format::Format;
@@ -57,7 +57,7 @@ impl Tensor {
         path: &'a Path,
         form: TextForm,
         writers: Writers,
-    ) -> Pending<'a, Written> {
+    ) -> Pending<'a, WrittenTensor> {
         Box::pin(async move {
             let (variable, name) = (self.variable(), || self.variable().name().to_owned());
             if !self.is_in_levels() {
@@ -90,8 +90,8 @@ impl Tensor {
         path: &Path,
         form: TextForm,
         writers: Writers,
-    ) -> Result<Written, DistributedError> {
-        let source = Arc::new(Source::of(cx, self).await?.0);
+    ) -> Result<WrittenTensor, DistributedError> {
+        let source = Arc::new(ConversionSource::of(cx, self).await?.0);
         let parts = source.parts();
         let launcher = |task: &Arc<TaskDefinition>| {
             source.requirements().iter().cloned().fold(TaskLauncher::new(task), TaskLauncher::requirement)
@@ -158,7 +158,7 @@ impl Tensor {
         _ = alone(cx, "name a file", move || finish(&from, &to, &head)).await?.map_err(|error| wrong(path, error))?;
         aside.keep();
         let bytes = cx.per_node(written.load(Ordering::Relaxed)).all().await?;
-        Ok(Written { pieces: parts as usize, bytes })
+        Ok(WrittenTensor { pieces: parts as usize, bytes })
     }
 }
 
@@ -168,7 +168,7 @@ type Put<'a> = dyn FnMut(&[u8]) -> io::Result<()> + 'a;
 /// The lines of the entries of the part of a task's point, some thousands at a time; gives how many entries there are,
 /// or the first error of `put`.
 fn each_text(
-    source: &Source,
+    source: &ConversionSource,
     call: &LeafCall<'_>,
     form: TextForm,
     put: &mut Put<'_>,

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use maniple_files::npz::{Sparse, Structure, Values};
+use maniple_files::npz::{ArrayValues, Sparse, Structure};
 
-use super::contents::{Contents, Stored};
+use super::contents::{Contents, StoredElement};
 use crate::element::{Element, Scalar};
 use crate::format::{Format, LevelExpression};
 use crate::storage::{DynamicTensor, EntryList};
@@ -22,27 +22,27 @@ pub(super) fn contents(sparse: &Sparse) -> Contents {
     Contents { dimensions, fill, entries }
 }
 
-fn elements<T: Element>(values: &Values, places: &[usize]) -> Vec<T> {
+fn elements<T: Element>(values: &ArrayValues, places: &[usize]) -> Vec<T> {
     places.iter().map(|&place| T::from_scalar(scalar(values, place)).unwrap_or(T::zeroed())).collect()
 }
 
 /// An element of a file.
-fn scalar(values: &Values, place: usize) -> Scalar {
+fn scalar(values: &ArrayValues, place: usize) -> Scalar {
     match values {
-        Values::Bool(values) => Scalar::Bool(values[place]),
-        Values::U8(values) => Scalar::U8(values[place]),
-        Values::I8(values) => Scalar::I8(values[place]),
-        Values::U16(values) => Scalar::U16(values[place]),
-        Values::I16(values) => Scalar::I16(values[place]),
-        Values::U32(values) => Scalar::U32(values[place]),
-        Values::I32(values) => Scalar::I32(values[place]),
-        Values::U64(values) => Scalar::U64(values[place]),
-        Values::I64(values) => Scalar::I64(values[place]),
-        Values::F32(values) => Scalar::F32(values[place]),
-        Values::F64(values) => Scalar::F64(values[place]),
-        Values::C32(values) => Scalar::C32(values[place]),
-        Values::C64(values) => Scalar::C64(values[place]),
-        Values::Text(_) => Scalar::I32(0),
+        ArrayValues::Bool(values) => Scalar::Bool(values[place]),
+        ArrayValues::U8(values) => Scalar::U8(values[place]),
+        ArrayValues::I8(values) => Scalar::I8(values[place]),
+        ArrayValues::U16(values) => Scalar::U16(values[place]),
+        ArrayValues::I16(values) => Scalar::I16(values[place]),
+        ArrayValues::U32(values) => Scalar::U32(values[place]),
+        ArrayValues::I32(values) => Scalar::I32(values[place]),
+        ArrayValues::U64(values) => Scalar::U64(values[place]),
+        ArrayValues::I64(values) => Scalar::I64(values[place]),
+        ArrayValues::F32(values) => Scalar::F32(values[place]),
+        ArrayValues::F64(values) => Scalar::F64(values[place]),
+        ArrayValues::C32(values) => Scalar::C32(values[place]),
+        ArrayValues::C64(values) => Scalar::C64(values[place]),
+        ArrayValues::Text(_) => Scalar::I32(0),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The contents of a file: entries, whatever their type is.
 
-use maniple_files::npz::Values;
+use maniple_files::npz::ArrayValues;
 use maniple_files::{Complex, Number};
 
 use crate::element::{ElementType, Scalar};
@@ -28,16 +28,16 @@ impl Contents {
 }
 
 /// An element type whose values can be in files.
-pub(super) trait Stored: Number {
+pub(super) trait StoredElement: Number {
     /// Elements as those of a `.npz` file.
-    fn values(elements: Vec<Self>) -> Values;
+    fn values(elements: Vec<Self>) -> ArrayValues;
 }
 
 macro_rules! stored {
     ($($type:ty => $variant:ident),*) => {$(
-        impl Stored for $type {
-            fn values(elements: Vec<Self>) -> Values {
-                Values::$variant(elements)
+        impl StoredElement for $type {
+            fn values(elements: Vec<Self>) -> ArrayValues {
+                ArrayValues::$variant(elements)
             }
         }
     )*};

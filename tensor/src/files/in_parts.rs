@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use maniple::Context;
-use maniple_files::tcs::Part;
+use maniple_files::tcs::TcsPart;
 
 use crate::distributed::{EntryFile, Pending, TcsFile, Tensor, is_made_by_tasks};
 use crate::element::ElementType;
@@ -116,7 +116,7 @@ impl FileInParts {
     pub fn described(&self, name: &str) -> String {
         match self {
             Self::Levels(file) => {
-                let elements = match file.header().section(Part::Values).length {
+                let elements = match file.header().section(TcsPart::Values).length {
                     1 => "1 element".to_owned(),
                     count => format!("{count} elements"),
                 };

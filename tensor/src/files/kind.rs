@@ -6,7 +6,7 @@ use maniple_files::{npy, tcs};
 
 /// A form of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// `.mtx`.
     MatrixMarket,
     /// `.tns`.
@@ -22,7 +22,7 @@ pub enum Kind {
 /// The advice to a user who names a file whose name tells no kind.
 pub(super) const OF_NAMES: &str = "the name must end with .npy (NumPy), .mtx (Matrix Market), .tns (FROSTT), .tcs (levels) or .npz (SciPy), or have one of these before it, as in mtx:/dev/stdout";
 
-impl Kind {
+impl FileKind {
     const ALL: [(&str, Self); 5] = [
         ("mtx", Self::MatrixMarket),
         ("tns", Self::Coordinates),
@@ -64,14 +64,14 @@ mod tests {
     #[test]
     fn a_kind_may_be_said_before_a_name() {
         for (text, kind, path) in [
-            ("a.mtx", Some(Kind::MatrixMarket), "a.mtx"),
-            ("mtx:/dev/stdout", Some(Kind::MatrixMarket), "/dev/stdout"),
-            ("tns:a.mtx", Some(Kind::Coordinates), "a.mtx"),
+            ("a.mtx", Some(FileKind::MatrixMarket), "a.mtx"),
+            ("mtx:/dev/stdout", Some(FileKind::MatrixMarket), "/dev/stdout"),
+            ("tns:a.mtx", Some(FileKind::Coordinates), "a.mtx"),
             ("/dev/stdin", None, "/dev/stdin"),
             ("npz:", None, "npz:"),
-            ("other:a.npy", Some(Kind::Numpy), "other:a.npy"),
+            ("other:a.npy", Some(FileKind::Numpy), "other:a.npy"),
         ] {
-            assert_eq!(Kind::said(text), (kind, Path::new(path)), "{text}");
+            assert_eq!(FileKind::said(text), (kind, Path::new(path)), "{text}");
         }
     }
 }

@@ -10,7 +10,7 @@ use maniple_files::{ReadError, output, tns};
 
 use super::error::{FileError, InputError};
 use super::in_parts::FileInParts;
-use super::kind::{Kind, OF_NAMES};
+use super::kind::{FileKind, OF_NAMES};
 use super::opened::Opened;
 use super::processors::processors;
 use super::spooled::Spooled;
@@ -21,7 +21,7 @@ use crate::distributed::{EntryFile, TcsFile};
 pub struct TensorFile {
     path: PathBuf,
     /// The kind of the file; `None` if its first bytes tell it, as for a pipe, whose name tells nothing.
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<FileKind>,
     /// The temporary file with its bytes, if they came through a pipe.
     spooled: Option<Spooled>,
     /// The bytes of positions and coordinates in a `.tcs` file.
@@ -32,13 +32,13 @@ impl FromStr for TensorFile {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (kind, path) = Kind::said(text);
+        let (kind, path) = FileKind::said(text);
         Ok(Self::of_kind(path, Some(kind.ok_or(OF_NAMES)?)))
     }
 }
 
 impl TensorFile {
-    fn of_kind(path: &Path, kind: Option<Kind>) -> Self {
+    fn of_kind(path: &Path, kind: Option<FileKind>) -> Self {
         Self { path: path.to_owned(), kind, spooled: None, width: Width::Eight }
     }
 
@@ -76,7 +76,7 @@ impl TensorFile {
             return Ok(self);
         }
         let (spooled, start) = Spooled::of(&self.path).map_err(|error| self.unreadable(error))?;
-        let kind = self.kind.unwrap_or_else(|| Kind::of_content(&start));
+        let kind = self.kind.unwrap_or_else(|| FileKind::of_content(&start));
         Ok(Self { kind: Some(kind), spooled: Some(spooled), ..self })
     }
 
@@ -105,37 +105,37 @@ impl TensorFile {
     /// Whether it is text, whose numbers may be read as any that hold them.
     #[must_use]
     pub fn is_text(&self) -> bool {
-        matches!(self.kind, Some(Kind::MatrixMarket | Kind::Coordinates))
+        matches!(self.kind, Some(FileKind::MatrixMarket | FileKind::Coordinates))
     }
 
     /// Whether it is a `.tns` file, which has entries alone, and does not tell the extents of its tensor.
     #[must_use]
     pub fn is_coordinates(&self) -> bool {
-        self.kind == Some(Kind::Coordinates)
+        self.kind == Some(FileKind::Coordinates)
     }
 
     /// Whether it is a `.mtx` file, which holds a matrix.
     #[must_use]
     pub fn is_matrix_market(&self) -> bool {
-        self.kind == Some(Kind::MatrixMarket)
+        self.kind == Some(FileKind::MatrixMarket)
     }
 
     /// Whether it is a `.npy` file.
     #[must_use]
     pub fn is_numpy(&self) -> bool {
-        self.kind == Some(Kind::Numpy)
+        self.kind == Some(FileKind::Numpy)
     }
 
     /// Whether it is a `.tcs` file.
     #[must_use]
     pub fn has_levels(&self) -> bool {
-        self.kind == Some(Kind::Levels)
+        self.kind == Some(FileKind::Levels)
     }
 
     /// Whether it is a `.npz` file.
     #[must_use]
     pub fn is_archive(&self) -> bool {
-        self.kind == Some(Kind::Archive)
+        self.kind == Some(FileKind::Archive)
     }
 
     /// Opens the file, if it is one, and reads its header. Of what is to be read `in_parts`, by the tasks of several
@@ -152,19 +152,21 @@ impl TensorFile {
         let Some(kind) = self.kind else { return Err(self.is_no_file()) };
         let (name, processors) = (path.display().to_string(), processors());
         let file = match kind {
-            Kind::Levels => FileInParts::Levels(TcsFile::of(&name, source).map_err(wrong)?),
-            Kind::Coordinates if !tns::has_entries(BufReader::new(&source)).map_err(wrong)? => {
+            FileKind::Levels => FileInParts::Levels(TcsFile::of(&name, source).map_err(wrong)?),
+            FileKind::Coordinates if !tns::has_entries(BufReader::new(&source)).map_err(wrong)? => {
                 return Ok(Opened::nothing(path));
             }
-            Kind::Coordinates if !in_parts => {
+            FileKind::Coordinates if !in_parts => {
                 return Opened::listed(path, source, self.place()).map_err(wrong);
             }
-            Kind::Coordinates => FileInParts::Entries(EntryFile::tns_of(&name, source, &processors).map_err(wrong)?),
-            Kind::MatrixMarket => {
+            FileKind::Coordinates => {
+                FileInParts::Entries(EntryFile::tns_of(&name, source, &processors).map_err(wrong)?)
+            }
+            FileKind::MatrixMarket => {
                 FileInParts::Entries(EntryFile::matrix_market_of(&name, source, &processors).map_err(wrong)?)
             }
-            Kind::Numpy => FileInParts::Entries(EntryFile::npy_of(&name, source).map_err(wrong)?),
-            Kind::Archive => {
+            FileKind::Numpy => FileInParts::Entries(EntryFile::npy_of(&name, source).map_err(wrong)?),
+            FileKind::Archive => {
                 let parts = match in_parts {
                     true => {
                         let same = source.try_clone().map_err(|error| self.unreadable(error))?;

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
-use maniple_files::matrix_market::{Field, Layout};
+use maniple_files::matrix_market::{Field, MatrixLayout};
 use maniple_files::npz::{Archive, Sparse};
-use maniple_files::tcs::Header;
+use maniple_files::tcs::TcsHeader;
 use maniple_files::{Number, ReadError, tns};
 
 use super::archive::contents;
@@ -120,7 +120,7 @@ impl Opened {
         match &self.inside {
             Inside::InParts(FileInParts::Levels(_)) => false,
             Inside::InParts(FileInParts::Entries(file)) => match file.header() {
-                Some(header) => header.layout == Layout::Coordinate,
+                Some(header) => header.layout == MatrixLayout::Coordinate,
                 None => file.order().is_none(),
             },
             Inside::Archive(_) | Inside::Listed(..) | Inside::Nothing => true,
@@ -129,7 +129,7 @@ impl Opened {
 
     /// The header of a file of levels.
     #[must_use]
-    pub fn levels(&self) -> Option<&Header> {
+    pub fn levels(&self) -> Option<&TcsHeader> {
         match &self.inside {
             Inside::InParts(FileInParts::Levels(file)) => Some(file.header()),
             _ => None,

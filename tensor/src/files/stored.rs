@@ -3,7 +3,7 @@
 use maniple::Context;
 use maniple_files::output::is_special;
 
-use super::kind::Kind;
+use super::kind::FileKind;
 use super::named::TensorFile;
 use super::tcs::levels;
 use crate::distributed::{Pending, Tensor, TextForm, Writers, is_stored_as_npy};
@@ -12,7 +12,7 @@ use crate::notation::{TensorVariable, cast};
 
 /// The parts that nodes write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Parts {
+enum NodeParts {
     /// Elements of all.
     Elements,
     /// Arrays of levels.
@@ -28,21 +28,21 @@ impl TensorFile {
         self.parts(tensor, nodes).is_some()
     }
 
-    fn parts(&self, tensor: &TensorVariable, nodes: usize) -> Option<Parts> {
+    fn parts(&self, tensor: &TensorVariable, nodes: usize) -> Option<NodeParts> {
         let (format, by_nodes) = (tensor.format(), nodes > 1);
         let lines = |form: TextForm| {
             let is_zero = tensor.fill() == cast(Scalar::I32(0), tensor.element());
             let fits = tensor.order() <= 2 || form == TextForm::Coordinates;
-            (by_nodes && !format.is_dense() && is_zero && fits).then_some(Parts::Lines(form))
+            (by_nodes && !format.is_dense() && is_zero && fits).then_some(NodeParts::Lines(form))
         };
         // Pipes and devices are written by one node.
         match self.kind.filter(|_| !is_special(self.path()))? {
-            Kind::Numpy => (by_nodes && is_stored_as_npy(format)).then_some(Parts::Elements),
-            Kind::MatrixMarket => lines(TextForm::MatrixMarket),
-            Kind::Coordinates => lines(TextForm::Coordinates),
+            FileKind::Numpy => (by_nodes && is_stored_as_npy(format)).then_some(NodeParts::Elements),
+            FileKind::MatrixMarket => lines(TextForm::MatrixMarket),
+            FileKind::Coordinates => lines(TextForm::Coordinates),
             // A number has no levels, and of other levels one node writes the entries.
-            Kind::Levels => (tensor.order() > 0 && levels(format).is_some()).then_some(Parts::Levels),
-            Kind::Archive => None,
+            FileKind::Levels => (tensor.order() > 0 && levels(format).is_some()).then_some(NodeParts::Levels),
+            FileKind::Archive => None,
         }
     }
 
@@ -56,9 +56,9 @@ impl TensorFile {
         Box::pin(async move {
             let Some(parts) = self.parts(tensor.variable(), cx.nodes()) else { return Ok(None) };
             let written = match parts {
-                Parts::Elements => tensor.store_npy(cx, self.path(), writers).await?,
-                Parts::Levels => tensor.store_by(cx, self.path(), self.width(), writers).await?,
-                Parts::Lines(form) => tensor.store_text(cx, self.path(), form, writers).await?,
+                NodeParts::Elements => tensor.store_npy(cx, self.path(), writers).await?,
+                NodeParts::Levels => tensor.store_by(cx, self.path(), self.width(), writers).await?,
+                NodeParts::Lines(form) => tensor.store_text(cx, self.path(), form, writers).await?,
             };
             Ok(Some(written.bytes))
         })

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use maniple_files::ReadError;
-use maniple_files::tcs::{Arrays, ConvertError, EntryProblem, Kind, Level, Survey, Tensor, TextFile, Width};
+use maniple_files::tcs::{Arrays, ConvertError, EntryProblem, Level, Survey, TcsLevelKind, Tensor, TextFile, Width};
 
-use super::contents::{Contents, Stored, zero};
+use super::contents::{Contents, StoredElement, zero};
 use super::error::{FileError, InputError};
 use crate::distributed::TcsFile;
 use crate::element::{Element, ElementType};
@@ -17,13 +17,13 @@ use crate::storage::{DynamicTensor, EntryList, SparseTensor, StorageError};
 use crate::with_element;
 
 /// The levels of a format, if `.tcs` files have such levels.
-pub(super) fn levels(format: &Format) -> Option<(Vec<Kind>, Vec<usize>)> {
+pub(super) fn levels(format: &Format) -> Option<(Vec<TcsLevelKind>, Vec<usize>)> {
     let kind = |level: &format::Level| match level {
-        format::Level::Dense => Some(Kind::Dense),
-        format::Level::Compressed => Some(Kind::Sparse),
+        format::Level::Dense => Some(TcsLevelKind::Dense),
+        format::Level::Compressed => Some(TcsLevelKind::Sparse),
         _ => None,
     };
-    let kinds: Option<Vec<Kind>> = format.levels().iter().map(kind).collect();
+    let kinds: Option<Vec<TcsLevelKind>> = format.levels().iter().map(kind).collect();
     let is_sorted = format.properties().iter().all(|properties| properties.unique && properties.ordered);
     kinds.filter(|_| format.is_plain() && is_sorted).map(|kinds| (kinds, format.order().to_vec()))
 }
@@ -63,7 +63,7 @@ pub(super) fn read(file: &TcsFile) -> Result<Contents, ReadError> {
     with_element!(file.element(), T => listed::<T>(file))
 }
 
-fn listed<T: Stored>(file: &TcsFile) -> Result<Contents, ReadError> {
+fn listed<T: StoredElement>(file: &TcsFile) -> Result<Contents, ReadError> {
     let tensor = Tensor::<T>::read(file.source())?;
     let dimensions: Vec<i64> = tensor.extents().iter().map(|&extent| extent as i64).collect();
     let mut entries = EntryList::new(dimensions.len());
@@ -88,12 +88,12 @@ pub(super) fn whole(
     with_element!(element, T => Tensor::<T>::read(source).map(|tensor| Some(of_file(tensor).map(DynamicTensor::from))))
 }
 
-fn of_file<T: Stored>(tensor: Tensor<T>) -> Result<SparseTensor<T>, StorageError> {
+fn of_file<T: StoredElement>(tensor: Tensor<T>) -> Result<SparseTensor<T>, StorageError> {
     let (format, extents) = (format(&tensor.levels)?, tensor.extents());
     let dimensions: Vec<i64> = extents.iter().map(|&extent| extent as i64).collect();
     let components = |(level, Arrays { pos, idx }): (&Level, Arrays)| match level.kind {
-        Kind::Dense => Vec::new(),
-        Kind::Sparse => {
+        TcsLevelKind::Dense => Vec::new(),
+        TcsLevelKind::Sparse => {
             let (count, greatest) = (idx.len() as i64, (level.extent() as i64 - 1).max(0));
             vec![
                 Component { name: "pos", array: narrow(pos, &[level::Width::I32, level::Width::I64], count) },
@@ -119,7 +119,8 @@ fn narrow(numbers: Vec<i64>, widths: &[level::Width], greatest: i64) -> Array {
 /// compressed levels.
 pub(super) fn store(tensor: &DynamicTensor, width: Width, into: &mut impl Write) -> io::Result<()> {
     let rank = tensor.dimensions().len();
-    let (kinds, order) = levels(tensor.format()).unwrap_or_else(|| (vec![Kind::Sparse; rank], (0..rank).collect()));
+    let (kinds, order) =
+        levels(tensor.format()).unwrap_or_else(|| (vec![TcsLevelKind::Sparse; rank], (0..rank).collect()));
     let levels: Vec<Level> = kinds
         .iter()
         .zip(&order)
@@ -132,7 +133,7 @@ pub(super) fn store(tensor: &DynamicTensor, width: Width, into: &mut impl Write)
         true => tensor.clone(),
         false => tensor.convert(&plain).map_err(io::Error::other)?,
     };
-    let arrays = |(level, kind): (&LevelData, &Kind)| {
+    let arrays = |(level, kind): (&LevelData, &TcsLevelKind)| {
         let numbers = |name: &str| {
             let array = level.component(name);
             let mut numbers = vec![0; array.len()];
@@ -140,8 +141,8 @@ pub(super) fn store(tensor: &DynamicTensor, width: Width, into: &mut impl Write)
             numbers
         };
         match kind {
-            Kind::Dense => Arrays::default(),
-            Kind::Sparse => Arrays { pos: numbers("pos"), idx: numbers("crd") },
+            TcsLevelKind::Dense => Arrays::default(),
+            TcsLevelKind::Sparse => Arrays { pos: numbers("pos"), idx: numbers("crd") },
         }
     };
     let arrays = tensor.levels().iter().zip(&kinds).map(arrays).collect();

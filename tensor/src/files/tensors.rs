@@ -120,12 +120,12 @@ pub struct Readable {
     /// The file, as it is called.
     name: String,
     variable: TensorVariable,
-    source: Source,
+    source: ContentSource,
 }
 
 /// The contents of a file.
 #[derive(Debug)]
-enum Source {
+enum ContentSource {
     /// A file that tasks read in parts.
     Parts(FileInParts),
     /// The tensor, which each node has whole.
@@ -142,13 +142,13 @@ impl Opened {
     pub fn readable(self, variable: &TensorVariable, with_zeros: bool) -> Result<Readable, FileError> {
         let (name, variable) = (self.name().display().to_string(), variable.clone());
         if let Some(parts) = self.parts().filter(|parts| parts.fits([variable.format()].into_iter())) {
-            return Ok(Readable { name, variable, source: Source::Parts(parts.clone()) });
+            return Ok(Readable { name, variable, source: ContentSource::Parts(parts.clone()) });
         }
         let entries = self.read(variable.element())?.entries;
         let entries = if with_zeros { entries } else { entries.without_zeros() };
         let packed = entries.pack(variable.format(), variable.dimensions(), variable.fill(), Duplicates::Sum);
         let (tensor, _) = packed.map_err(|error| FileError::Unfit(error.to_string()))?;
-        Ok(Readable { name, variable, source: Source::Whole(tensor) })
+        Ok(Readable { name, variable, source: ContentSource::Whole(tensor) })
     }
 }
 
@@ -156,7 +156,7 @@ impl Readable {
     /// Whether tasks read it in parts.
     #[must_use]
     pub fn is_in_parts(&self) -> bool {
-        matches!(self.source, Source::Parts(_))
+        matches!(self.source, ContentSource::Parts(_))
     }
 
     /// The variable by which statements name the tensor.
@@ -181,7 +181,7 @@ impl Readable {
 
     async fn read(&self, cx: &Context) -> Result<Tensor, DistributedError> {
         match &self.source {
-            Source::Parts(parts) => {
+            ContentSource::Parts(parts) => {
                 let (tensor, _) = parts.read(cx, &self.variable).await?;
                 let converted = tensor.converted(cx, &self.variable).await?;
                 if *tensor.variable() != *converted.variable() {
@@ -189,15 +189,15 @@ impl Readable {
                 }
                 Ok(converted)
             }
-            Source::Whole(tensor) => Tensor::from_dynamic(cx, &self.variable, tensor),
+            ContentSource::Whole(tensor) => Tensor::from_dynamic(cx, &self.variable, tensor),
         }
     }
 
     /// A number that is another one for other contents, or most of them.
     fn digest(&self) -> u64 {
         match &self.source {
-            Source::Parts(parts) => parts.digest(),
-            Source::Whole(tensor) => tensor.digest(),
+            ContentSource::Parts(parts) => parts.digest(),
+            ContentSource::Whole(tensor) => tensor.digest(),
         }
     }
 }

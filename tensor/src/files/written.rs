@@ -15,7 +15,7 @@ use super::archive::archive;
 use super::contents::zero;
 use super::early::Early;
 use super::error::{FileError, InputError};
-use super::kind::Kind;
+use super::kind::FileKind;
 use super::named::TensorFile;
 use super::processors::processors;
 use super::tcs;
@@ -146,12 +146,12 @@ impl TensorFile {
     pub fn write(&self, tensor: &DynamicTensor) -> Result<(), FileError> {
         let order = tensor.dimensions().len();
         let (fits, holds, others) = match self.kind {
-            Some(Kind::MatrixMarket) => (order <= 2, "at most 2", ".tns or .npz"),
-            Some(Kind::Coordinates) => (order > 0, "some", ".npz"),
-            Some(Kind::Levels) => {
+            Some(FileKind::MatrixMarket) => (order <= 2, "at most 2", ".tns or .npz"),
+            Some(FileKind::Coordinates) => (order > 0, "some", ".npz"),
+            Some(FileKind::Levels) => {
                 ((1..=MOST_LEVELS).contains(&order), "1 to 8", if order == 0 { ".npz" } else { ".tns or .npz" })
             }
-            Some(Kind::Archive | Kind::Numpy) => (true, "any", ""),
+            Some(FileKind::Archive | FileKind::Numpy) => (true, "any", ""),
             None => (false, "no", "a name that tells the kind"),
         };
         if !fits {
@@ -177,18 +177,18 @@ impl TensorFile {
         let shape: Vec<u64> = tensor.dimensions().iter().map(|&extent| extent as u64).collect();
         let converted = |format| tensor.convert(&format).map_err(io::Error::other);
         match self.kind {
-            Some(Kind::Levels) => tcs::store(tensor, self.width(), into),
-            Some(Kind::Archive) => archive(tensor, shape).and_then(|sparse| sparse.write(into, Compression::None)),
-            Some(Kind::Numpy) => {
+            Some(FileKind::Levels) => tcs::store(tensor, self.width(), into),
+            Some(FileKind::Archive) => archive(tensor, shape).and_then(|sparse| sparse.write(into, Compression::None)),
+            Some(FileKind::Numpy) => {
                 let dense = converted(Format::dense(shape.len()))?;
                 with_element!(dense.element(), T => {
                     npy::write_array(into, &shape, dense.values::<T>().unwrap_or_default())
                 })
             }
-            Some(Kind::MatrixMarket) if tensor.format().is_plain() && tensor.format().is_dense() => {
+            Some(FileKind::MatrixMarket) if tensor.format().is_plain() && tensor.format().is_dense() => {
                 write_array(&converted(Format::dense(shape.len()))?, &shape, into)
             }
-            Some(Kind::MatrixMarket | Kind::Coordinates) => {
+            Some(FileKind::MatrixMarket | FileKind::Coordinates) => {
                 let sorted = match tensor.format().is_in_order() {
                     true => tensor.clone(),
                     false => converted(Format::coordinates(shape.len()))?,

@@ -7,7 +7,7 @@
 
 use super::leaf::{Around, Lowering};
 use super::storage::{Appended, List, ListOrder, Marks, Storage};
-use crate::concrete::Node;
+use crate::concrete::StatementNode;
 use crate::element::ElementType::I64;
 use crate::loops::{Expression, Statement as Step, Variable};
 use crate::notation::{Access, Expression as Value, IndexVariable};
@@ -46,7 +46,7 @@ impl Lowering<'_> {
     }
 
     /// Whether iterations of a loop append below different parents, as far as anything is appended inside.
-    pub(super) fn appends_apart(&self, variable: &IndexVariable, body: &Node) -> bool {
+    pub(super) fn appends_apart(&self, variable: &IndexVariable, body: &StatementNode) -> bool {
         body.sites().iter().all(|site| match self.storage.get(site.target.tensor.name()) {
             Some(Storage::Appended(appended)) => {
                 let parents: Vec<IndexVariable> =
@@ -63,9 +63,9 @@ impl Lowering<'_> {
     /// The steps that give the list of what is set in a workspace the order of the result's known coordinates, if all
     /// of it is appended next. Where the list has more or fewer than these, it is sorted, as then they are all in
     /// order.
-    pub(super) fn in_known_order(&mut self, list: &List, consumer: &Node) -> Option<Step> {
-        let Node::Forall(outer, body) = consumer else { return None };
-        let Node::Assign { target, value: Value::Access(read), .. } = &**body else { return None };
+    pub(super) fn in_known_order(&mut self, list: &List, consumer: &StatementNode) -> Option<Step> {
+        let StatementNode::Forall(outer, body) = consumer else { return None };
+        let StatementNode::Assign { target, value: Value::Access(read), .. } = &**body else { return None };
         let appended = match (self.storage.get(target.tensor.name()), self.storage.get(read.tensor.name())) {
             (Some(Storage::Appended(appended)), Some(Storage::List(_))) => appended.clone(),
             _ => return None,
@@ -107,7 +107,7 @@ impl Lowering<'_> {
 
 /// `length` numbers of `buffer` in ascending order, by Shell's method (Shell, *A high-speed sorting procedure*, 1959)
 /// with gaps that shrink by 2.2 (Gonnet and Baeza-Yates, 1991).
-pub(super) fn sort(buffer: &crate::loops::Buffer, length: &Variable, names: &mut crate::loops::Names) -> Step {
+pub(super) fn sort(buffer: &crate::loops::Buffer, length: &Variable, names: &mut crate::loops::FreshNames) -> Step {
     let [gap, place, to] = ["gap", "place", "to"].map(|name| names.index(name));
     let moved = Variable::new(names.fresh("moved"), buffer.element);
     let before = to.value() - gap.value();

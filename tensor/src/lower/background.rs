@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::concrete::{Node, Statement};
+use crate::concrete::{Statement, StatementNode};
 use crate::element::Scalar;
 use crate::notation::{Access, Backgrounds, Expression, Presence, Reduction, Term, has_entries, is_among};
 
 /// Values that workspaces have where no operand in levels has an entry, as far as that is known.
 pub(super) fn backgrounds(statement: &Statement) -> BTreeMap<String, Scalar> {
-    fn collect(node: &Node, statement: &Statement, found: &mut BTreeMap<String, Scalar>) {
+    fn collect(node: &StatementNode, statement: &Statement, found: &mut BTreeMap<String, Scalar>) {
         match node {
-            Node::Forall(_, body) => collect(body, statement, found),
-            Node::Assign { .. } => {}
-            Node::Where { workspace, consumer, producer } => {
+            StatementNode::Forall(_, body) => collect(body, statement, found),
+            StatementNode::Assign { .. } => {}
+            StatementNode::Where { workspace, consumer, producer } => {
                 collect(producer, statement, found);
                 let sites = producer.sites();
                 if let Some(site) = sites.iter().find(|site| site.target.tensor == *workspace) {

@@ -4,7 +4,7 @@
 //! as many elements as the others have (as the row decomposition of Yadav et al., *SpDISTAL*, SC 2022, with weights).
 
 use super::leaf::Lowering;
-use super::storage::{Levels, Place, Storage, StoredLevel};
+use super::storage::{Levels, Storage, StoragePlace, StoredLevel};
 use crate::concrete::Loop;
 use crate::element::ElementType::I64;
 use crate::loops::{Buffer, Expression, Statement as Step, Variable};
@@ -19,7 +19,7 @@ impl Lowering<'_> {
             };
             match &levels[..] {
                 [StoredLevel::Dense(..), StoredLevel::Compressed { pos, ranges: false, .. }, ..]
-                    if *visit.variable(0) == outer.variable && matches!(place, Place::Level(0, _)) =>
+                    if *visit.variable(0) == outer.variable && matches!(place, StoragePlace::Level(0, _)) =>
                 {
                     Some(pos.clone())
                 }

@@ -6,8 +6,8 @@
 //! compiler*, OOPSLA 2017, section 7, where results of sampled products and of products with vectors have it).
 
 use super::leaf::Lowering;
-use super::storage::{Place, Storage, is_sparse};
-use super::support::{Given, Support};
+use super::storage::{Storage, StoragePlace, is_sparse};
+use super::support::{GivenAccesses, Support};
 use crate::concrete::Statement;
 use crate::format::Level;
 use crate::loops::{Expression, Statement as Step};
@@ -66,8 +66,8 @@ fn acts_without(statement: &Statement, access: &Access) -> bool {
     lowering.append_result();
     lowering.visit_all(&|_| true);
     let Some(visit) = lowering.visit(access) else { return true };
-    lowering.places[visit] = Place::Absent;
-    lowering.effect(&statement.body, &mut Given::default()) != Support::Never
+    lowering.places[visit] = StoragePlace::Absent;
+    lowering.effect(&statement.body, &mut GivenAccesses::default()) != Support::Never
 }
 
 impl Lowering<'_> {
@@ -78,12 +78,14 @@ impl Lowering<'_> {
         };
         let rank = target.tensor.format().rank();
         let place = self.visit(access).map(|visit| match &self.places[visit] {
-            Place::Element(_, place) => &**place,
+            StoragePlace::Element(_, place) => &**place,
             place => place,
         });
         match place {
-            Some(Place::Level(level, position)) if *level == rank => Step::store(values, [position.clone()], value),
-            Some(Place::Maybe(level, position, is_stored)) if *level == rank => {
+            Some(StoragePlace::Level(level, position)) if *level == rank => {
+                Step::store(values, [position.clone()], value)
+            }
+            Some(StoragePlace::Maybe(level, position, is_stored)) if *level == rank => {
                 Step::when(is_stored.value().equal(1), Step::store(values, [position.clone()], value))
             }
             // Nothing is stored where the operand has nothing, and sums over its inner levels are complete where these

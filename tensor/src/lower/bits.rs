@@ -1,9 +1,9 @@
 //! Loops over the coordinates of a bitmap level whose bits are set.
 
 use super::leaf::{Lowering, kind};
-use super::storage::{Levels, Place, Storage, StoredLevel};
-use super::support::Given;
-use crate::concrete::{Loop, Node};
+use super::storage::{Levels, Storage, StoragePlace, StoredLevel};
+use super::support::GivenAccesses;
+use crate::concrete::{Loop, StatementNode};
 use crate::loops::{LoopKind, Statement as Step};
 
 /// How many bits a word has.
@@ -13,18 +13,18 @@ impl Lowering<'_> {
     /// The loop from one set bit of an access to the next, if an iteration has no effect where none is set: word by
     /// word, as the bits of several positions above may share one. None if no access of `visits` has such a level of
     /// the loop's variable next, or if iterations run at the same time.
-    pub(super) fn over_bits(&mut self, outer: &Loop, body: &Node, visits: &[usize]) -> Option<Step> {
+    pub(super) fn over_bits(&mut self, outer: &Loop, body: &StatementNode, visits: &[usize]) -> Option<Step> {
         if self.is_parallel(outer, body) && kind(outer) != LoopKind::Serial {
             return None;
         }
         let (visit, level, bits, above, extent) = visits.iter().find_map(|&visit| {
-            let Place::Level(level, above) = &self.places[visit] else { return None };
+            let StoragePlace::Level(level, above) = &self.places[visit] else { return None };
             // Workspaces are made inside of loops.
             let stored = self.storage.get(self.visits[visit].access.tensor.name());
             let Some(Storage::Levels(Levels { levels, .. })) = stored else { return None };
             let StoredLevel::Bits { bits, extent, .. } = levels.get(*level)? else { return None };
             let is_own = *self.visits[visit].variable(*level) == outer.variable;
-            let has_effect = || self.effect(body, &mut Given::iterated(&[visit])).holds(&[]);
+            let has_effect = || self.effect(body, &mut GivenAccesses::iterated(&[visit])).holds(&[]);
             (is_own && !has_effect()).then(|| (visit, *level, bits.clone(), above.clone(), extent.clone()))
         })?;
         if self.is_unset && self.changes_result(body) {

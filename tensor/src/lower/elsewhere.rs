@@ -6,10 +6,10 @@
 //! they are stored, on lanes.
 
 use super::iterate::Driven;
-use super::leaf::{Division, Lowering, Parts, kind};
-use super::storage::{Levels, Place, Storage, StoredLevel, is_found};
-use super::support::Given;
-use crate::concrete::{Loop, Node, Statement};
+use super::leaf::{Division, LoopParts, Lowering, kind};
+use super::storage::{Levels, Storage, StoragePlace, StoredLevel, is_found};
+use super::support::GivenAccesses;
+use crate::concrete::{Loop, Statement, StatementNode};
 use crate::element::{ElementType, Scalar};
 use crate::format::Level;
 use crate::loops::{Expression, LoopKind, Reduction, Statement as Step};
@@ -22,7 +22,7 @@ struct Combined<'n> {
     value: &'n Value,
     /// The loops, from the outermost.
     loops: Vec<&'n IndexVariable>,
-    assignment: &'n Node,
+    assignment: &'n StatementNode,
 }
 
 /// Whether a value changes nothing when it is combined once more.
@@ -32,7 +32,7 @@ fn is_idempotent(operator: Reduction) -> bool {
 
 /// Whether the loop over `variable` goes through what one operand stores, although iterations have an effect elsewhere,
 /// as all are alike there.
-pub fn is_alike_elsewhere(statement: &Statement, variable: &IndexVariable, body: &Node) -> bool {
+pub fn is_alike_elsewhere(statement: &Statement, variable: &IndexVariable, body: &StatementNode) -> bool {
     let mut lowering = Lowering::new(statement, &[]);
     lowering.append_result();
     lowering.visit_all(&|_| true);
@@ -51,13 +51,13 @@ pub fn is_alike_elsewhere(statement: &Statement, variable: &IndexVariable, body:
 
 impl Lowering<'_> {
     /// The reduction that a loop does, if it goes into one element.
-    fn combined<'n>(&self, variable: &'n IndexVariable, body: &'n Node) -> Option<Combined<'n>> {
+    fn combined<'n>(&self, variable: &'n IndexVariable, body: &'n StatementNode) -> Option<Combined<'n>> {
         let (mut loops, mut node) = (vec![variable], body);
-        while let Node::Forall(inner, body) = node {
+        while let StatementNode::Forall(inner, body) = node {
             loops.push(&inner.variable);
             node = body;
         }
-        let Node::Assign { target, operator: Some(operator), value } = node else { return None };
+        let StatementNode::Assign { target, operator: Some(operator), value } = node else { return None };
         let depends =
             |own: &IndexVariable| self.statement.dependencies(own).iter().any(|dependency| loops.contains(&dependency));
         let is_one = !target.variables.iter().any(depends) && self.statement.positions().next().is_none();
@@ -69,7 +69,7 @@ impl Lowering<'_> {
     fn alike_elsewhere<'n>(
         &mut self,
         variable: &'n IndexVariable,
-        body: &'n Node,
+        body: &'n StatementNode,
         visit: usize,
         level: usize,
     ) -> Option<(Combined<'n>, Scalar)> {
@@ -83,7 +83,9 @@ impl Lowering<'_> {
         if !(is_idempotent(combined.operator) || is_sum && is_number) {
             return None;
         }
-        let value = self.with_place(visit, Place::Absent, |lowering| lowering.term(combined.value, &Given::default()));
+        let value = self.with_place(visit, StoragePlace::Absent, |lowering| {
+            lowering.term(combined.value, &GivenAccesses::default())
+        });
         value.map(|term| (combined, term.value))
     }
 
@@ -104,7 +106,8 @@ impl Lowering<'_> {
         steps.push(self.alone(driven, &merged, true));
         let high = driven.high();
         let rest = match is_idempotent(operator) {
-            true => self.with_place(visit, Place::Absent, |lowering| lowering.iteration(outer, body, 0.into(), false)),
+            true => self
+                .with_place(visit, StoragePlace::Absent, |lowering| lowering.iteration(outer, body, 0.into(), false)),
             false => {
                 let times = (high.clone() - count.value()).cast(target.tensor.element());
                 self.combine(target, times * Expression::Constant(value), operator)
@@ -115,10 +118,10 @@ impl Lowering<'_> {
     }
 
     /// One iteration of a loop, if all combine the same into one element, and it does not matter how often.
-    pub(super) fn once(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
+    pub(super) fn once(&mut self, outer: &Loop, body: &StatementNode) -> Option<Step> {
         let Combined { target, operator, value, .. } = self.combined(&outer.variable, body)?;
         let is_scalar = matches!(self.storage.get(target.tensor.name()), Some(Storage::Scalar(_)));
-        if !is_scalar || !is_idempotent(operator) || self.term(value, &Given::default()).is_none() {
+        if !is_scalar || !is_idempotent(operator) || self.term(value, &GivenAccesses::default()).is_none() {
             return None;
         }
         let has_values = Expression::index(0).less(self.high(&outer.variable));
@@ -127,7 +130,7 @@ impl Lowering<'_> {
 
     /// The loops over all elements that an access stores, as one over their positions; if all of them go through a
     /// whole level, one inside of the other, and combine values that follow from the elements.
-    pub(super) fn flattened(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
+    pub(super) fn flattened(&mut self, outer: &Loop, body: &StatementNode) -> Option<Step> {
         let Combined { target, operator, value, loops, assignment } = self.combined(&outer.variable, body)?;
         let is_scalar = matches!(self.storage.get(target.tensor.name()), Some(Storage::Scalar(_)));
         if !is_scalar || !is_idempotent(operator) || self.is_counting || loops.len() < 2 || has_index(value) {
@@ -151,10 +154,11 @@ impl Lowering<'_> {
             self.visits[visit].variable(level) == *own && self.statement.recovery(own).is_none()
         };
         let are_whole = loops.len() == format.rank() && loops.iter().enumerate().all(is_whole);
-        let is_at_root = self.places[visit] == Place::Level(0, Expression::index(0));
+        let is_at_root = self.places[visit] == StoragePlace::Level(0, Expression::index(0));
         let all = loops.iter().try_fold(1_i64, |all, own| all.checked_mul(self.statement.extent(own)?));
-        let is_one =
-            self.with_place(visit, Place::Absent, |lowering| lowering.term(value, &Given::default()).is_some());
+        let is_one = self.with_place(visit, StoragePlace::Absent, |lowering| {
+            lowering.term(value, &GivenAccesses::default()).is_some()
+        });
         if !is_alone || !is_in_ranges || !is_plain || !are_whole || !is_at_root || all.is_none() || !is_one {
             return None;
         }
@@ -167,10 +171,10 @@ impl Lowering<'_> {
         let is_found = matches!(operator, Reduction::Minimum | Reduction::Maximum);
         let on_lanes = if is_found { LoopKind::Vector } else { LoopKind::Serial };
         let kind = if parallel { LoopKind::Threads } else { on_lanes };
-        let there = Place::Level(rank, position.value());
+        let there = StoragePlace::Level(rank, position.value());
         let found = self.in_parts(
             body,
-            Division { kind, parts: if parallel { Parts::Always } else { Parts::AsNeeded } },
+            Division { kind, parts: if parallel { LoopParts::Always } else { LoopParts::AsNeeded } },
             first.value()..end.value(),
             |lowering| lowering.with_place(visit, there, |lowering| lowering.node(assignment)),
             &|step, low, high, kind| {
@@ -178,7 +182,7 @@ impl Lowering<'_> {
                 Step::for_each(&position, low, high, step.clone()).with_kind(kind)
             },
         );
-        let rest = self.with_place(visit, Place::Absent, |lowering| lowering.node(assignment));
+        let rest = self.with_place(visit, StoragePlace::Absent, |lowering| lowering.node(assignment));
         Some(Step::Sequence(vec![
             Step::bind(&first, all_positions.start),
             Step::bind(&end, all_positions.end),

@@ -9,10 +9,10 @@
 
 use std::collections::BTreeMap;
 
-use super::leaf::{Division, Lowering, Parts, kind};
-use super::storage::{ListOrder, Place, Storage, Visit, is_found, is_sparse};
-use super::support::{Given, Support, lattice};
-use crate::concrete::{Loop, Node, Relation, Site};
+use super::leaf::{Division, LoopParts, Lowering, kind};
+use super::storage::{ListOrder, Storage, StoragePlace, Visit, is_found, is_sparse};
+use super::support::{GivenAccesses, Support, lattice};
+use crate::concrete::{Loop, Relation, Site, StatementNode};
 use crate::format::{Format, Level};
 use crate::loops::{Expression, LoopKind, Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable, TensorVariable, Test};
@@ -32,7 +32,7 @@ pub(super) type Inside<'f, L> = &'f mut dyn FnMut(&mut L) -> Step;
 /// A loop, and the coordinates that its variable begins at, as far as they are others than its own.
 pub(super) struct Driven<'a> {
     pub outer: &'a Loop,
-    pub body: &'a Node,
+    pub body: &'a StatementNode,
     /// The base, which is added to the variable's value to give the coordinate.
     pub base: Option<Expression>,
     /// How far the coordinates of neighbouring values are apart: more than 1 only where one access alone is gone
@@ -75,7 +75,7 @@ impl<'a> Lowering<'a> {
             let tensor = &access.tensor;
             if is_sparse(tensor) && is_one(tensor) && self.visit(access).is_none() {
                 self.visits.push(Visit { access: access.clone(), format: self.seen(tensor) });
-                self.places.push(Place::Level(0, Expression::index(0)));
+                self.places.push(StoragePlace::Level(0, Expression::index(0)));
             }
         }
     }
@@ -93,7 +93,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The accesses in a node that are stored in levels, and those whose positions it goes through.
-    pub(super) fn visits_in(&self, node: &Node) -> Vec<usize> {
+    pub(super) fn visits_in(&self, node: &StatementNode) -> Vec<usize> {
         let mut visits = Vec::new();
         for (positions, visit) in self.all_positions() {
             let goes_through = |outer: &&Loop| self.statement.descends(&outer.variable, &positions.position);
@@ -117,7 +117,9 @@ impl<'a> Lowering<'a> {
     /// The next level of an access, its kind and the position above it; none if all levels are behind, or nothing is
     /// stored.
     pub(super) fn next(&self, visit: usize) -> Option<(usize, Level, Expression)> {
-        let (Place::Level(level, above) | Place::Maybe(level, above, _)) = &self.places[visit] else { return None };
+        let (StoragePlace::Level(level, above) | StoragePlace::Maybe(level, above, _)) = &self.places[visit] else {
+            return None;
+        };
         let kind = *self.visits[visit].format.levels().get(*level)?;
         Some((*level, kind, above.clone()))
     }
@@ -125,8 +127,8 @@ impl<'a> Lowering<'a> {
     /// The position above the level that is next.
     fn above(&self, visit: usize) -> Expression {
         match &self.places[visit] {
-            Place::Level(_, above) | Place::Maybe(_, above, _) => above.clone(),
-            Place::Absent | Place::Element(..) => 0.into(),
+            StoragePlace::Level(_, above) | StoragePlace::Maybe(_, above, _) => above.clone(),
+            StoragePlace::Absent | StoragePlace::Element(..) => 0.into(),
         }
     }
 
@@ -136,7 +138,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The place below a position in the next level of an access.
-    pub(super) fn below_position(&self, visit: usize, level: usize, position: Expression) -> Place {
+    pub(super) fn below_position(&self, visit: usize, level: usize, position: Expression) -> StoragePlace {
         self.stored(visit).below(level, &self.above(visit), position)
     }
 
@@ -144,7 +146,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn segment(&self, visit: usize, level: usize, above: &Expression) -> (Expression, Expression) {
         let (low, high) = self.stored(visit).segment(level, above);
         match &self.places[visit] {
-            Place::Maybe(.., is_stored) => {
+            StoragePlace::Maybe(.., is_stored) => {
                 let or_none = |end: Expression| is_stored.value().equal(1).select(end, 0);
                 (or_none(low), or_none(high))
             }
@@ -158,7 +160,12 @@ impl<'a> Lowering<'a> {
     }
 
     /// `inside`, with an access elsewhere.
-    pub(super) fn with_place<R>(&mut self, visit: usize, place: Place, inside: impl FnOnce(&mut Self) -> R) -> R {
+    pub(super) fn with_place<R>(
+        &mut self,
+        visit: usize,
+        place: StoragePlace,
+        inside: impl FnOnce(&mut Self) -> R,
+    ) -> R {
         let before = std::mem::replace(&mut self.places[visit], place);
         let made = inside(self);
         self.places[visit] = before;
@@ -221,14 +228,14 @@ impl<'a> Lowering<'a> {
 
     /// The access whose elements a loop over every so many coordinates of a dimension goes through, where it has no
     /// effect without them: with the coordinate of its first value, and how far those of the next ones are apart.
-    fn strided(&self, outer: &Loop, body: &Node, visits: &[usize]) -> Option<(usize, Expression, i64)> {
+    fn strided(&self, outer: &Loop, body: &StatementNode, visits: &[usize]) -> Option<(usize, Expression, i64)> {
         visits.iter().find_map(|&visit| {
             let (level, ..) = self.next(visit).filter(|(_, kind, _)| !is_found(*kind))?;
             let target = self.visits[visit].variable(level);
             let Some(Relation::Window { of, start, step, .. }) = self.statement.recovery(target) else { return None };
             let is_set = matches!(self.stored(visit), Storage::List(list) if list.order == ListOrder::AsSet);
             let is_known = self.known.contains_key(target);
-            if is_set || is_known || *step < 2 || self.effect(body, &mut Given::iterated(&[visit])).holds(&[]) {
+            if is_set || is_known || *step < 2 || self.effect(body, &mut GivenAccesses::iterated(&[visit])).holds(&[]) {
                 return None;
             }
             let before = self.base(&outer.variable, of)?;
@@ -238,7 +245,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The loop, if accesses inside of it have levels of its variable that are next.
-    pub(super) fn over_levels(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
+    pub(super) fn over_levels(&mut self, outer: &Loop, body: &StatementNode) -> Option<Step> {
         let visits = self.visits_in(body);
         if visits.is_empty() {
             return None;
@@ -249,12 +256,12 @@ impl<'a> Lowering<'a> {
         if let Some((visit, own, by)) = strided {
             (iterated, base, step) = (vec![visit], Some(own), by);
         }
-        let mut support = self.effect(body, &mut Given::iterated(&iterated));
+        let mut support = self.effect(body, &mut GivenAccesses::iterated(&iterated));
         if iterated.len() > 1 || support.holds(&[]) || base.is_some() {
             // Coordinates that do not ascend cannot be merged, but found at once.
             iterated
                 .retain(|&visit| !matches!(self.stored(visit), Storage::List(list) if list.order == ListOrder::AsSet));
-            support = self.effect(body, &mut Given::iterated(&iterated));
+            support = self.effect(body, &mut GivenAccesses::iterated(&iterated));
         }
         let is_full = iterated.is_empty() || support.holds(&[]);
         if self.is_unset && self.changes_result(body) && (support == Support::Never || !is_full) {
@@ -314,7 +321,8 @@ impl<'a> Lowering<'a> {
             return self.with_place(merged.visit, maybe(there, here), |lowering| lowering.cases(others, at, driven));
         }
         let then = self.with_place(merged.visit, there, |lowering| lowering.cases(others, at.clone(), driven));
-        let otherwise = self.with_place(merged.visit, Place::Absent, |lowering| lowering.cases(others, at, driven));
+        let otherwise =
+            self.with_place(merged.visit, StoragePlace::Absent, |lowering| lowering.cases(others, at, driven));
         Step::choose(here.value().equal(1), then, otherwise)
     }
 
@@ -342,7 +350,7 @@ impl<'a> Lowering<'a> {
         for (number, point) in points.iter().enumerate() {
             let before = self.places.clone();
             iterated.iter().filter(|visit| !point.contains(visit)).for_each(|&visit| {
-                self.places[visit] = Place::Absent;
+                self.places[visit] = StoragePlace::Absent;
             });
             if let [visit] = &point[..] {
                 steps.push(self.alone(driven, of(visit), false));
@@ -358,7 +366,7 @@ impl<'a> Lowering<'a> {
             let least = point.iter().map(|visit| of(visit).coordinate.value()).reduce(Expression::minimum);
             let at = self.names.index(driven.outer.variable.name());
             inside.extend(least.map(|least| Step::bind(&at, least)));
-            let is_leaf = matches!(driven.body, Node::Assign { .. })
+            let is_leaf = matches!(driven.body, StatementNode::Assign { .. })
                 && !self.asks_what_is_stored(driven.body, point)
                 && point.iter().all(|visit| of(visit).level + 1 == self.visits[*visit].format.rank());
             if is_leaf {
@@ -377,7 +385,7 @@ impl<'a> Lowering<'a> {
                     let merged = of(visit);
                     self.places[*visit] = match case.contains(visit) {
                         true => self.below_position(*visit, merged.level, merged.cursor.value()),
-                        false => Place::Absent,
+                        false => StoragePlace::Absent,
                     };
                 }
                 let then = self.iteration(driven.outer, driven.body, without_base(at.value(), &driven.base), false);
@@ -401,7 +409,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Whether a node asks whether some of these accesses have an element, and not only which.
-    fn asks_what_is_stored(&self, node: &Node, visits: &[usize]) -> bool {
+    fn asks_what_is_stored(&self, node: &StatementNode, visits: &[usize]) -> bool {
         let is_one = |access: &Access| self.visit(access).is_some_and(|visit| visits.contains(&visit));
         node.sites()
             .iter()
@@ -471,16 +479,16 @@ impl<'a> Lowering<'a> {
             let fill = Expression::Constant(tensor.fill());
             let below = self.below_position(*visit, *level, cursor.value());
             let stored = match &below {
-                Place::Level(_, position) if !counts => self.stored(*visit).element(position.clone()),
+                StoragePlace::Level(_, position) if !counts => self.stored(*visit).element(position.clone()),
                 _ => fill.clone(),
             };
             // Loaded in any case, so that there is nothing to branch for.
             steps.push(Step::bind(&element, stored));
             self.places[*visit] = match is_needed(support, point, *visit) {
-                true => Place::Element(element.value(), Box::new(below)),
+                true => StoragePlace::Element(element.value(), Box::new(below)),
                 false => {
                     let element = here.value().equal(1).select(element.value(), fill);
-                    Place::Element(element, Box::new(below.if_stored(&here)))
+                    StoragePlace::Element(element, Box::new(below.if_stored(&here)))
                 }
             };
             is_here.insert(*visit, here);
@@ -513,7 +521,7 @@ impl<'a> Lowering<'a> {
         let is_whole = driven.step == 1 || kind(driven.outer) != LoopKind::Vector;
         let kind = if parallel && is_whole { kind(driven.outer) } else { LoopKind::Serial };
         let (division, segment) =
-            (Division { kind, parts: Parts::AsNeeded }, merged.cursor.value()..merged.end.value());
+            (Division { kind, parts: LoopParts::AsNeeded }, merged.cursor.value()..merged.end.value());
         self.loop_over(driven.outer, driven.body, division, &position, segment, |lowering| {
             let step = lowering.with_place(merged.visit, there, |lowering| {
                 lowering.iteration(driven.outer, driven.body, at.value(), parallel)
@@ -535,18 +543,18 @@ impl<'a> Lowering<'a> {
         &mut self,
         visit: usize,
         level: usize,
-        body: &Node,
+        body: &StatementNode,
         position: &Variable,
-    ) -> (Place, Option<Step>) {
+    ) -> (StoragePlace, Option<Step>) {
         let place = self.below_position(visit, level, position.value());
         let Visit { access, format } = &self.visits[visit];
-        let is_last = level + 1 == format.rank() && !matches!(body, Node::Assign { .. });
-        let (Place::Level(_, position), true, false) = (&place, is_last, self.is_counting) else {
+        let is_last = level + 1 == format.rank() && !matches!(body, StatementNode::Assign { .. });
+        let (StoragePlace::Level(_, position), true, false) = (&place, is_last, self.is_counting) else {
             return (place, None);
         };
         let element = Variable::new(self.names.fresh(access.tensor.name()), access.tensor.element());
         let load = Step::bind(&element, self.stored(visit).element(position.clone()));
-        (Place::Element(element.value(), Box::new(place)), Some(load))
+        (StoragePlace::Element(element.value(), Box::new(place)), Some(load))
     }
 
     /// Binds the positions of an access that a loop visits.
@@ -603,9 +611,9 @@ pub(super) fn without_base(coordinate: Expression, base: &Option<Expression>) ->
 }
 
 /// A place that is there, where there is something if the variable is 1.
-pub(super) fn maybe(place: Place, is_stored: &Variable) -> Place {
+pub(super) fn maybe(place: StoragePlace, is_stored: &Variable) -> StoragePlace {
     match place {
-        Place::Level(level, position) => Place::Maybe(level, position, is_stored.clone()),
+        StoragePlace::Level(level, position) => StoragePlace::Maybe(level, position, is_stored.clone()),
         other => other,
     }
 }

@@ -15,7 +15,7 @@
 //! and no addition waits for the one before.
 
 use super::leaf::Lowering;
-use crate::concrete::{Loop, Node};
+use crate::concrete::{Loop, StatementNode};
 use crate::element::Scalar;
 use crate::loops::{Expression, LoopKind, Statement as Step, Variable};
 
@@ -34,9 +34,9 @@ struct Iteration {
 
 impl Lowering<'_> {
     /// The loop, if its iterations can be taken together. They are independent, as all of one loop are.
-    pub(super) fn jammed(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
-        let Node::Forall(inner, inside) = body else { return None };
-        if outer.unroll < 2 || !matches!(**inside, Node::Assign { .. }) {
+    pub(super) fn jammed(&mut self, outer: &Loop, body: &StatementNode) -> Option<Step> {
+        let StatementNode::Forall(inner, inside) = body else { return None };
+        if outer.unroll < 2 || !matches!(**inside, StatementNode::Assign { .. }) {
             return None;
         }
         let factor = i64::from(outer.unroll.min(MOST_TOGETHER));

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::concrete::{Execution, Loop, Node, Positions, Statement, Unit};
+use crate::concrete::{Execution, Loop, Positions, Statement, StatementNode, Unit};
 use crate::element::{ElementType, Scalar as Constant};
-use crate::loops::{Access as Use, Buffer, Expression, Kernel, LoopKind, Names, Parameter, Reduction};
+use crate::loops::{Access as Use, Buffer, Expression, FreshNames, Kernel, LoopKind, Parameter, Reduction};
 use crate::loops::{Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable, TensorVariable};
 
 use super::background::backgrounds;
 use super::sizes::Sizes;
-use super::storage::{Place, Scalar, Storage, Visit};
+use super::storage::{Scalar, Storage, StoragePlace, Visit};
 
 /// The kernel of the whole statement: distributed loops run one after the other, and the result is initialised.
 pub fn whole(statement: &Statement) -> Kernel {
@@ -55,7 +55,7 @@ fn names_in(step: &Step, names: &mut HashSet<Arc<str>>) {
 const PARTS: i64 = 16;
 
 /// Whether a loop of threads is run in parts.
-pub(super) enum Parts {
+pub(super) enum LoopParts {
     /// If each thread has to make something before.
     AsNeeded,
     /// In parts that have about the same number of what is in the segments of positions that begin here.
@@ -69,7 +69,7 @@ pub(super) enum Parts {
 /// The kind of a loop, and its parts if it is one of threads.
 pub(super) struct Division {
     pub kind: LoopKind,
-    pub parts: Parts,
+    pub parts: LoopParts,
 }
 
 /// A loop around what is being lowered.
@@ -91,14 +91,14 @@ pub(super) struct Border {
 
 pub(super) struct Lowering<'a> {
     pub statement: &'a Statement,
-    pub names: Names,
+    pub names: FreshNames,
     /// The values of loops and of what was recovered from them.
     pub known: BTreeMap<IndexVariable, Expression>,
     pub storage: BTreeMap<String, Storage>,
     pub sizes: Sizes,
     /// The accesses of what is stored in levels, and how far each has come.
     pub visits: Vec<Visit>,
-    pub places: Vec<Place>,
+    pub places: Vec<StoragePlace>,
     /// Whether elements of the result have no value so far where a loop is: it gives them one.
     pub is_unset: bool,
     /// Whether there are elements to which no loop would give a value.
@@ -132,7 +132,7 @@ pub(super) struct Lowering<'a> {
 
 impl<'a> Lowering<'a> {
     pub(super) fn new(statement: &'a Statement, fixed: &[IndexVariable]) -> Self {
-        let mut names = Names::default();
+        let mut names = FreshNames::default();
         let mut storage = BTreeMap::new();
         for tensor in statement.tensors() {
             let access = if tensor == statement.result() { Use::Update } else { Use::Read };
@@ -232,7 +232,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// `node`, given what is fixed outside of the kernel.
-    pub(super) fn inside_fixed(&mut self, node: &Node) -> Step {
+    pub(super) fn inside_fixed(&mut self, node: &StatementNode) -> Step {
         let guards = self.guards_of_fixed();
         let entry = self.enter(None);
         let visits = self.visits_in(node);
@@ -242,16 +242,20 @@ impl<'a> Lowering<'a> {
         guards.into_iter().fold(Step::sequence(steps), |body, guard| Step::when(guard, body))
     }
 
-    pub(super) fn node(&mut self, node: &Node) -> Step {
+    pub(super) fn node(&mut self, node: &StatementNode) -> Step {
         match node {
             node if self.has_no_effect(node) => Step::nothing(),
-            Node::Assign { target, operator, value } => self.assign(target, *operator, value),
-            Node::Where { workspace, consumer, producer } => self.with_workspace(workspace, consumer, producer),
-            Node::Forall(outer, body) => self.promoted(outer, body).unwrap_or_else(|| self.forall(outer, body)),
+            StatementNode::Assign { target, operator, value } => self.assign(target, *operator, value),
+            StatementNode::Where { workspace, consumer, producer } => {
+                self.with_workspace(workspace, consumer, producer)
+            }
+            StatementNode::Forall(outer, body) => {
+                self.promoted(outer, body).unwrap_or_else(|| self.forall(outer, body))
+            }
         }
     }
 
-    pub(super) fn forall(&mut self, outer: &Loop, body: &Node) -> Step {
+    pub(super) fn forall(&mut self, outer: &Loop, body: &StatementNode) -> Step {
         if let Some(counted) = self.counted(outer, body) {
             return counted;
         }
@@ -294,12 +298,12 @@ impl<'a> Lowering<'a> {
     }
 
     /// Iterations of a loop, from `low` to before `high`.
-    pub(super) fn iterations(&mut self, outer: &Loop, body: &Node, low: Expression, high: Expression) -> Step {
+    pub(super) fn iterations(&mut self, outer: &Loop, body: &StatementNode, low: Expression, high: Expression) -> Step {
         let variable = Variable::index(self.names.fresh(outer.variable.name()));
         let parallel = self.is_parallel(outer, body);
         let kind = if parallel { kind(outer) } else { LoopKind::Serial };
         // The index is the variable's value: a row of operands whose outermost level it is.
-        let parts = self.weights(outer).map_or(Parts::AsNeeded, Parts::Weighted);
+        let parts = self.weights(outer).map_or(LoopParts::AsNeeded, LoopParts::Weighted);
         self.loop_over(outer, body, Division { kind, parts }, &variable, low..high, |lowering| {
             lowering.iteration(outer, body, variable.value(), parallel)
         })
@@ -309,13 +313,13 @@ impl<'a> Lowering<'a> {
     pub(super) fn loop_over(
         &mut self,
         outer: &Loop,
-        body: &Node,
+        body: &StatementNode,
         Division { kind, parts }: Division,
         variable: &Variable,
         range: Range<Expression>,
         inside: impl FnOnce(&mut Self) -> Step,
     ) -> Step {
-        let parts = outer.chunk.filter(|_| kind == LoopKind::Threads).map_or(parts, Parts::Chunks);
+        let parts = outer.chunk.filter(|_| kind == LoopKind::Threads).map_or(parts, LoopParts::Chunks);
         self.in_parts(body, Division { kind, parts }, range, inside, &|step, low, high, kind| {
             Step::for_each(variable, low, high, step.clone()).with_kind(kind).with_unroll(outer.unroll)
         })
@@ -325,7 +329,7 @@ impl<'a> Lowering<'a> {
     /// something has to be made for each thread, or if indices have weights: the beginnings of segments of rows.
     pub(super) fn in_parts(
         &mut self,
-        body: &Node,
+        body: &StatementNode,
         Division { mut kind, parts }: Division,
         Range { start: low, end: high }: Range<Expression>,
         inside: impl FnOnce(&mut Self) -> Step,
@@ -344,23 +348,23 @@ impl<'a> Lowering<'a> {
         // Workspaces that were made inside are not there outside.
         self.storage = storage;
         let mut made = std::mem::replace(&mut self.made_before, made_outside);
-        if made.is_empty() && matches!(parts, Parts::AsNeeded) {
+        if made.is_empty() && matches!(parts, LoopParts::AsNeeded) {
             return iterations(&step, low, high, kind);
         }
         let mut count = self.chunks.as_ref().map_or(PARTS.into(), |chunks| chunks.value().maximum(1));
         let part = self.names.index("part");
         let (first, last) = match parts {
-            Parts::Chunks(length) => {
+            LoopParts::Chunks(length) => {
                 (count, kind) = ((high.clone() - low.clone()).maximum(0).ceiling_divide(length), LoopKind::Chunks);
                 let begin = low + part.value() * length;
                 (begin.clone(), high.minimum(begin + length))
             }
-            Parts::Weighted(positions) => {
+            LoopParts::Weighted(positions) => {
                 let (steps, first, last) = self.balanced(&positions, &low, &high, &part, &count);
                 made.extend(steps);
                 (first, last)
             }
-            Parts::AsNeeded | Parts::Always => {
+            LoopParts::AsNeeded | LoopParts::Always => {
                 let length = high - low.clone();
                 let begin = |part: Expression| low.clone() + (part * length.clone()).floor_divide(count.clone());
                 (begin(part.value()), begin(part.value() + 1))
@@ -371,7 +375,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// One iteration of a loop, with this value.
-    pub(super) fn iteration(&mut self, outer: &Loop, body: &Node, value: Expression, parallel: bool) -> Step {
+    pub(super) fn iteration(&mut self, outer: &Loop, body: &StatementNode, value: Expression, parallel: bool) -> Step {
         if let Some(is_whole) = self.is_whole(outer, body, &value) {
             self.full.push(outer.variable.clone());
             let whole = self.iteration(outer, body, value.clone(), parallel);
@@ -381,7 +385,7 @@ impl<'a> Lowering<'a> {
         self.in_iteration(outer, body, value, parallel)
     }
 
-    fn in_iteration(&mut self, outer: &Loop, body: &Node, value: Expression, parallel: bool) -> Step {
+    fn in_iteration(&mut self, outer: &Loop, body: &StatementNode, value: Expression, parallel: bool) -> Step {
         self.bodies += 1;
         let (visits, places) = (self.visits_in(body), self.places.clone());
         let step = self.inside_of(outer, value, |lowering| {
@@ -397,7 +401,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Whether iterations of a loop run at the same time.
-    pub(super) fn is_parallel(&self, outer: &Loop, body: &Node) -> bool {
+    pub(super) fn is_parallel(&self, outer: &Loop, body: &StatementNode) -> bool {
         matches!(outer.execution, Execution::Parallel(_))
             && self.may_run_in_parallel(outer, body)
             && self.appends_apart(&outer.variable, body)
@@ -406,7 +410,7 @@ impl<'a> Lowering<'a> {
 
     /// Products of complex numbers, and values of users' reductions, can't be combined by several threads at once; such
     /// loops are serial.
-    fn may_run_in_parallel(&self, outer: &Loop, body: &Node) -> bool {
+    fn may_run_in_parallel(&self, outer: &Loop, body: &StatementNode) -> bool {
         let private = body.workspaces();
         body.sites().iter().all(|site| {
             let tensor = &site.target.tensor;
@@ -418,14 +422,14 @@ impl<'a> Lowering<'a> {
 
     /// If the loop and all inside of it combine values into one element: a scalar does so, and is combined with the
     /// element at the end.
-    pub(super) fn promoted(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
+    pub(super) fn promoted(&mut self, outer: &Loop, body: &StatementNode) -> Option<Step> {
         let mut loops = vec![&outer.variable];
         let mut node = body;
-        while let Node::Forall(inner, body) = node {
+        while let StatementNode::Forall(inner, body) = node {
             loops.push(&inner.variable);
             node = body;
         }
-        let Node::Assign { target, operator: Some(operator), .. } = node else { return None };
+        let StatementNode::Assign { target, operator: Some(operator), .. } = node else { return None };
         let depends = |variable: &IndexVariable| {
             self.statement.dependencies(variable).iter().any(|dependency| loops.contains(&dependency))
         };
@@ -555,7 +559,12 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn with_workspace(&mut self, workspace: &TensorVariable, consumer: &Node, producer: &Node) -> Step {
+    fn with_workspace(
+        &mut self,
+        workspace: &TensorVariable,
+        consumer: &StatementNode,
+        producer: &StatementNode,
+    ) -> Step {
         if super::storage::is_list(workspace) {
             return self.with_list(workspace, consumer, producer);
         }

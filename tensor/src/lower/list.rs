@@ -11,11 +11,11 @@ use super::append::sort;
 use super::iterate::Merged;
 use super::leaf::{Lowering, first, kind};
 use super::storage::{List, ListOrder, Marks, Storage, is_list};
-use crate::concrete::{Loop, Node};
+use crate::concrete::{Loop, StatementNode};
 use crate::element::ElementType::{I32, I64, U8, U32};
 use crate::element::Scalar;
 use crate::format::Level;
-use crate::loops::{Access as Use, Buffer, Expression, LoopKind, Names, Reduction, Statement as Step};
+use crate::loops::{Access as Use, Buffer, Expression, FreshNames, LoopKind, Reduction, Statement as Step};
 use crate::notation::{IndexVariable, TensorVariable};
 
 /// The multiplier of the hash function (Knuth, *The Art of Computer Programming*, volume 3, section 6.4): 2^32 divided
@@ -40,7 +40,7 @@ impl List {
     }
 
     /// Steps that find where the element at a coordinate is, or would be; whether it was set; and its place.
-    pub(super) fn find(&self, at: &Expression, names: &mut Names) -> (Vec<Step>, Expression, Expression) {
+    pub(super) fn find(&self, at: &Expression, names: &mut FreshNames) -> (Vec<Step>, Expression, Expression) {
         match &self.marks {
             Marks::Flags(flags) => (Vec::new(), flags.load([at.clone()]).equal(flag(1)), at.clone()),
             Marks::Table(keys, places) => {
@@ -67,7 +67,7 @@ impl List {
         at: &Expression,
         value: Expression,
         operator: Option<Reduction>,
-        names: &mut Names,
+        names: &mut FreshNames,
     ) -> Step {
         let (mut steps, is_set, place) = self.find(at, names);
         let first_value =
@@ -92,7 +92,7 @@ impl List {
     }
 
     /// The steps between setting elements and using them, which bring these into their order.
-    fn ordered(&self, extent: Expression, names: &mut Names) -> Step {
+    fn ordered(&self, extent: Expression, names: &mut FreshNames) -> Step {
         match (self.order, &self.marks) {
             (ListOrder::Sorted, _) => sort(&self.places, &self.length, names),
             (ListOrder::Scanned, Marks::Flags(flags)) => {
@@ -109,7 +109,7 @@ impl List {
     }
 
     /// The steps after which no element is set.
-    fn forgotten(&self, names: &mut Names) -> Step {
+    fn forgotten(&self, names: &mut FreshNames) -> Step {
         // A table is made for each use.
         let Marks::Flags(flags) = &self.marks else { return Step::nothing() };
         let number = names.index("number");
@@ -124,7 +124,7 @@ fn flag(value: u8) -> Expression {
 
 impl Lowering<'_> {
     /// Whether iterations of a loop use lists of their own: threads make them, lanes cannot.
-    pub(super) fn lists_apart(&self, outer: &Loop, body: &Node) -> bool {
+    pub(super) fn lists_apart(&self, outer: &Loop, body: &StatementNode) -> bool {
         let made = body.workspaces();
         let is_set_inside = body.sites().iter().all(|site| {
             !is_list(&site.target.tensor)
@@ -134,7 +134,12 @@ impl Lowering<'_> {
         is_set_inside && (kind(outer) == LoopKind::Threads || !made.into_iter().any(is_list))
     }
 
-    pub(super) fn with_list(&mut self, workspace: &TensorVariable, consumer: &Node, producer: &Node) -> Step {
+    pub(super) fn with_list(
+        &mut self,
+        workspace: &TensorVariable,
+        consumer: &StatementNode,
+        producer: &StatementNode,
+    ) -> Step {
         let name = workspace.name();
         let is_hashed = workspace.format().levels() == [Level::Hashed];
         let mut steps = Vec::new();
@@ -156,13 +161,13 @@ impl Lowering<'_> {
     }
 
     /// How many coordinates a workspace has.
-    fn extent_of(&mut self, workspace: &TensorVariable, producer: &Node) -> Expression {
+    fn extent_of(&mut self, workspace: &TensorVariable, producer: &StatementNode) -> Expression {
         let variable = coordinate(workspace, producer);
         variable.map_or(0.into(), |variable| self.sizes.extent_outside(self.statement, &variable))
     }
 
     /// Whether coordinates of a workspace fit 32 bits.
-    fn is_narrow(&self, producer: &Node, workspace: &TensorVariable) -> bool {
+    fn is_narrow(&self, producer: &StatementNode, workspace: &TensorVariable) -> bool {
         let extent = coordinate(workspace, producer).and_then(|variable| self.statement.extent(&variable));
         extent.is_some_and(|extent| i32::try_from(extent).is_ok())
     }
@@ -179,7 +184,7 @@ impl Lowering<'_> {
     }
 
     /// Has the buffers made before the loop around of the thread.
-    fn make_list(&mut self, workspace: &TensorVariable, producer: &Node) -> List {
+    fn make_list(&mut self, workspace: &TensorVariable, producer: &StatementNode) -> List {
         let name = workspace.name();
         let index = if self.is_narrow(producer, workspace) { I32 } else { I64 };
         let [values, flags, places] = [("values", workspace.element()), ("set", U8), ("places", index)]
@@ -202,7 +207,7 @@ impl Lowering<'_> {
     }
 
     /// Makes a table that has room for as many elements as the producer may set, which is counted before.
-    fn make_table(&mut self, workspace: &TensorVariable, producer: &Node, steps: &mut Vec<Step>) -> List {
+    fn make_table(&mut self, workspace: &TensorVariable, producer: &StatementNode, steps: &mut Vec<Step>) -> List {
         let name = workspace.name();
         let [values, keys, places] = [("values", workspace.element()), ("keys", I64), ("places", I64)]
             .map(|(what, element)| Buffer::new(self.names.fresh(&format!("{name}_{what}")), element, 1, Use::Update));
@@ -225,15 +230,15 @@ impl Lowering<'_> {
 
     /// If the loop over the rest of one access does nothing but count how often an element of a workspace may be set:
     /// how many there are.
-    pub(super) fn bounded(&self, body: &Node, merged: &Merged) -> Option<Step> {
-        let Node::Assign { target, .. } = body else { return None };
+    pub(super) fn bounded(&self, body: &StatementNode, merged: &Merged) -> Option<Step> {
+        let StatementNode::Assign { target, .. } = body else { return None };
         let Some(Storage::Bound(count)) = self.storage.get(target.tensor.name()) else { return None };
         Some(Step::set(count, count.value() + (merged.end.value() - merged.cursor.value()).maximum(0)))
     }
 }
 
 /// The variable of a workspace of one dimension.
-fn coordinate(workspace: &TensorVariable, producer: &Node) -> Option<IndexVariable> {
+fn coordinate(workspace: &TensorVariable, producer: &StatementNode) -> Option<IndexVariable> {
     let sites = producer.sites();
     let made = sites.iter().find(|site| site.target.tensor.name() == workspace.name())?;
     made.target.variables.first().cloned()

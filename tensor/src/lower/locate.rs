@@ -3,7 +3,7 @@
 
 use super::iterate::{Inside, maybe};
 use super::leaf::Lowering;
-use super::storage::{Place, Storage, is_found};
+use super::storage::{Storage, StoragePlace, is_found};
 use crate::loops::{Expression, Statement as Step, Variable};
 
 impl Lowering<'_> {
@@ -45,17 +45,17 @@ impl Lowering<'_> {
                 let position = self.stored(visit).located(level, &above, at);
                 let is_set = self.stored(visit).is_set(level, &position);
                 let is_stored = match &self.places[visit] {
-                    Place::Maybe(.., is_stored) => Some(is_stored.clone()),
+                    StoragePlace::Maybe(.., is_stored) => Some(is_stored.clone()),
                     _ => None,
                 };
                 self.places[visit] = match (is_set, is_stored) {
                     (Some(is_set), is_stored) => {
                         let is_there = is_stored.map(|is_stored| is_stored.value().equal(1));
                         let is_set = is_there.map_or(is_set.clone(), |is_there| is_there.and(is_set));
-                        return self.either(visit, is_set, Place::Level(level + 1, position), visits, inside);
+                        return self.either(visit, is_set, StoragePlace::Level(level + 1, position), visits, inside);
                     }
-                    (None, Some(is_stored)) => Place::Maybe(level + 1, position, is_stored),
-                    (None, None) => Place::Level(level + 1, position),
+                    (None, Some(is_stored)) => StoragePlace::Maybe(level + 1, position, is_stored),
+                    (None, None) => StoragePlace::Level(level + 1, position),
                 };
             }
         }
@@ -79,7 +79,7 @@ impl Lowering<'_> {
     ) -> Step {
         if let Storage::List(list) = self.stored(visit).clone() {
             let (mut find, is_there, place) = list.find(&at, &mut self.names);
-            find.push(self.either(visit, is_there, Place::Level(level + 1, place), visits, inside));
+            find.push(self.either(visit, is_there, StoragePlace::Level(level + 1, place), visits, inside));
             return Step::Sequence(find);
         }
         let (low, high) = self.segment(visit, level, &above);
@@ -105,7 +105,7 @@ impl Lowering<'_> {
         &mut self,
         visit: usize,
         is_there: Expression,
-        there: Place,
+        there: StoragePlace,
         visits: &[usize],
         inside: Inside<'_, Self>,
     ) -> Step {
@@ -113,8 +113,8 @@ impl Lowering<'_> {
         if self.is_large() {
             let here = self.names.index("here");
             let (there, is_there) = match there {
-                Place::Maybe(level, position, is_stored) => {
-                    (Place::Level(level, position), is_stored.value().equal(1).and(is_there))
+                StoragePlace::Maybe(level, position, is_stored) => {
+                    (StoragePlace::Level(level, position), is_stored.value().equal(1).and(is_there))
                 }
                 there => (there, is_there),
             };
@@ -126,7 +126,7 @@ impl Lowering<'_> {
         self.places[visit] = there;
         let then = self.located(visits, inside);
         self.places.clone_from(&before);
-        self.places[visit] = Place::Absent;
+        self.places[visit] = StoragePlace::Absent;
         let otherwise = self.located(visits, inside);
         self.places = before;
         Step::choose(is_there, then, otherwise)

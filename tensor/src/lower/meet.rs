@@ -3,15 +3,19 @@
 use super::iterate::{Driven, Merged, without_base};
 use super::leaf::Lowering;
 use super::storage::is_found;
-use super::support::{Given, Support, lattice};
-use crate::concrete::{Merge, Node, Statement};
+use super::support::{GivenAccesses, Support, lattice};
+use crate::concrete::{Merge, Statement, StatementNode};
 use crate::loops::{Expression, Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable};
 
 /// The points of the merge lattice of the loop over `variable`: sets of accesses with a compressed level of it, or of
 /// what it is a part of, that may have an element at a coordinate where an iteration has an effect, larger ones first.
 /// None, if all iterations may have one.
-pub fn lattice_points<'s>(statement: &'s Statement, variable: &IndexVariable, body: &'s Node) -> Vec<Vec<&'s Access>> {
+pub fn lattice_points<'s>(
+    statement: &'s Statement,
+    variable: &IndexVariable,
+    body: &'s StatementNode,
+) -> Vec<Vec<&'s Access>> {
     let mut lowering = Lowering::new(statement, &[]);
     lowering.append_result();
     lowering.visit_all(&|_| true);
@@ -27,7 +31,7 @@ pub fn lattice_points<'s>(statement: &'s Statement, variable: &IndexVariable, bo
             iterated.push(visit);
         }
     }
-    let support = lowering.effect(body, &mut Given::iterated(&iterated));
+    let support = lowering.effect(body, &mut GivenAccesses::iterated(&iterated));
     if iterated.len() > 16 || support.holds(&[]) {
         return Vec::new();
     }

@@ -12,10 +12,10 @@
 
 use std::ops;
 
-use super::leaf::{Around, Border, Division, Lowering, Parts, kind};
-use super::storage::{Place, Storage, StoredLevel};
-use super::support::{Given, Support};
-use crate::concrete::{Loop, Node, Positions, Relation, Statement};
+use super::leaf::{Around, Border, Division, LoopParts, Lowering, kind};
+use super::storage::{Storage, StoragePlace, StoredLevel};
+use super::support::{GivenAccesses, Support};
+use crate::concrete::{Loop, Positions, Relation, Statement, StatementNode};
 use crate::element::ElementType::I64;
 use crate::loops::{Expression, LoopKind, Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable};
@@ -24,20 +24,20 @@ use crate::notation::{Access, IndexVariable};
 const NO_POSITIONS: &str = "loops go through positions of formats whose levels store dimensions";
 
 /// The target of an assignment in `node`, which is inside of a loop, that may change where `access` stores nothing.
-pub fn acts_without<'s>(statement: &'s Statement, node: &'s Node, access: &Access) -> Option<&'s Access> {
+pub fn acts_without<'s>(statement: &'s Statement, node: &'s StatementNode, access: &Access) -> Option<&'s Access> {
     let mut lowering = Lowering::new(statement, &[]);
     lowering.append_result();
     lowering.visit_all(&|_| true);
     let visit = lowering.visit(access)?;
-    lowering.places[visit] = Place::Absent;
-    let acts = lowering.effect(node, &mut Given::default()) != Support::Never;
+    lowering.places[visit] = StoragePlace::Absent;
+    let acts = lowering.effect(node, &mut GivenAccesses::default()) != Support::Never;
     node.sites().last().map(|site| site.target).filter(|_| acts)
 }
 
 /// A loop over a range of positions.
 struct Range<'a> {
     outer: &'a Loop,
-    body: &'a Node,
+    body: &'a StatementNode,
     positions: &'a Positions,
     visit: usize,
     /// The position at which the variable of the loop is 0.
@@ -99,14 +99,14 @@ impl<'a> Lowering<'a> {
             (_, StoredLevel::Compressed { crd, .. } | StoredLevel::Singleton(crd)) if positions.outermost == 0 => {
                 (0.into(), crd.high(0))
             }
-            (Place::Level(_, above) | Place::Maybe(_, above, _), _) => {
+            (StoragePlace::Level(_, above) | StoragePlace::Maybe(_, above, _), _) => {
                 let mut range = above.clone()..above.clone() + 1;
                 for level in positions.outermost..=positions.level {
                     range = self.below(visit, level, range);
                 }
                 let count = range.end - range.start.clone();
                 match &self.places[visit] {
-                    Place::Maybe(.., is_stored) => (range.start, is_stored.value().equal(1).select(count, 0)),
+                    StoragePlace::Maybe(.., is_stored) => (range.start, is_stored.value().equal(1).select(count, 0)),
                     _ => (range.start, count),
                 }
             }
@@ -122,7 +122,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The loop, after it is known how many positions there are that it goes through a part of.
-    pub(super) fn counted(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
+    pub(super) fn counted(&mut self, outer: &Loop, body: &StatementNode) -> Option<Step> {
         let is_new = |(positions, _): &(&Positions, usize)| {
             let position = &positions.position;
             !self.begins.contains_key(position) && self.statement.descends(&outer.variable, position)
@@ -136,14 +136,14 @@ impl<'a> Lowering<'a> {
     }
 
     /// The loop, if it is over a range of positions.
-    pub(super) fn over_positions(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
+    pub(super) fn over_positions(&mut self, outer: &Loop, body: &StatementNode) -> Option<Step> {
         let (positions, visit, base) = self.all_positions().into_iter().find_map(|(positions, visit)| {
             let position = &positions.position;
             let is_known = self.known.contains_key(position) || !self.begins.contains_key(position);
             let base = self.base(&outer.variable, position).filter(|_| !is_known)?;
             Some((positions, visit, base))
         })?;
-        if self.effect(body, &mut Given::default()) == Support::Never {
+        if self.effect(body, &mut GivenAccesses::default()) == Support::Never {
             return Some(Step::nothing());
         }
         let low = self.begins[&positions.position].clone();
@@ -171,7 +171,7 @@ impl<'a> Lowering<'a> {
             let (first, end) = &range.ends[range.ends.len() - 1];
             Step::when(first.value().less(end.value()), Step::Sequence(steps))
         };
-        let parts = if is_threaded { Parts::Always } else { Parts::AsNeeded };
+        let parts = if is_threaded { LoopParts::Always } else { LoopParts::AsNeeded };
         let step = self.in_parts(body, Division { kind, parts }, begin.value()..end, inside, &|step, first, end, _| {
             Step::Sequence(vec![Step::bind(&innermost.0, first), Step::bind(&innermost.1, end), step.clone()])
         });
@@ -270,7 +270,9 @@ impl<'a> Lowering<'a> {
             }
         };
         let outside = || match &self.places[visit] {
-            Place::Level(_, above) | Place::Maybe(_, above, _) if positions.outermost > 0 => Some(above.clone()),
+            StoragePlace::Level(_, above) | StoragePlace::Maybe(_, above, _) if positions.outermost > 0 => {
+                Some(above.clone())
+            }
             _ => None,
         };
         let above = above.or_else(outside);
@@ -292,7 +294,7 @@ impl<'a> Lowering<'a> {
             }
             self.known.insert(variable, at.value());
         }
-        self.places[visit] = Place::Level(lowest + 1, position.value());
+        self.places[visit] = StoragePlace::Level(lowest + 1, position.value());
         let visits = self.visits_in(range.body);
         let mut inside = Vec::new();
         let is_last = lowest == positions.level;
@@ -333,11 +335,11 @@ impl<'a> Lowering<'a> {
     /// one element.
     fn row(&mut self, range: &Range<'_>, level: usize, above: Expression) -> Step {
         let mut node = range.body;
-        while let Node::Forall(_, body) = node {
+        while let StatementNode::Forall(_, body) = node {
             node = body;
         }
         let inside = |lowering: &mut Self| lowering.level_of(range, level, Some(above.clone()));
-        if let Node::Assign { target, operator: Some(operator), .. } = node
+        if let StatementNode::Assign { target, operator: Some(operator), .. } = node
             && target.variables.iter().all(|variable| self.recovered(variable).is_some())
             && let Some(step) = self.in_scalar(target, *operator, inside)
         {
@@ -373,7 +375,7 @@ impl<'a> Lowering<'a> {
                 None
             } else if level == positions.outermost {
                 match &self.places[visit] {
-                    Place::Level(_, above) | Place::Maybe(_, above, _) => Some(above.clone()),
+                    StoragePlace::Level(_, above) | StoragePlace::Maybe(_, above, _) => Some(above.clone()),
                     _ => None,
                 }
             } else {
@@ -385,7 +387,7 @@ impl<'a> Lowering<'a> {
             self.known.insert(variable, at.value());
             position = above.unwrap_or(position);
         }
-        self.places[visit] = Place::Level(positions.level + 1, place.value());
+        self.places[visit] = StoragePlace::Level(positions.level + 1, place.value());
         self.know_fused(&positions.parent)?;
         Some(steps)
     }

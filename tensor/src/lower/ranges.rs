@@ -8,20 +8,20 @@
 use super::leaf::Lowering;
 use super::sizes::Sizes;
 use super::storage::Storage;
-use crate::concrete::{Execution, Loop, Node, Relation, Unit};
+use crate::concrete::{Execution, Loop, Relation, StatementNode, Unit};
 use crate::loops::{Expression, Statement as Step, Variable};
 use crate::notation::IndexVariable;
 
 /// The values that are recovered on entering a loop, and the conditions under which anything happens.
 #[derive(Default)]
-pub(super) struct Entry {
+pub(super) struct LoopEntry {
     /// The entry around this one, under whose conditions `lets` are recovered.
-    before: Option<Box<Entry>>,
+    before: Option<Box<LoopEntry>>,
     lets: Vec<Step>,
     conditions: Vec<Expression>,
 }
 
-impl Entry {
+impl LoopEntry {
     /// `body`, with all of this before it.
     pub fn wrap(self, body: Step) -> Step {
         let mut steps = self.lets;
@@ -51,7 +51,7 @@ impl Lowering<'_> {
 
     /// Whether the block with this number, of those that a loop goes through, is whole, if that matters: lanes then
     /// have as many iterations as the block is long, which compilers know how to keep in registers.
-    pub(super) fn is_whole(&self, outer: &Loop, body: &Node, number: &Expression) -> Option<Expression> {
+    pub(super) fn is_whole(&self, outer: &Loop, body: &StatementNode, number: &Expression) -> Option<Expression> {
         if self.visits.is_empty() || self.full.contains(&outer.variable) {
             return None;
         }
@@ -231,8 +231,8 @@ impl Lowering<'_> {
 
     /// Binds all that can be recovered now, given the loop that was entered, or else the variables that are fixed
     /// outside of the kernel.
-    pub fn enter(&mut self, entered: Option<&IndexVariable>) -> Entry {
-        let mut entry = Entry::default();
+    pub fn enter(&mut self, entered: Option<&IndexVariable>) -> LoopEntry {
+        let mut entry = LoopEntry::default();
         loop {
             let next = self.statement.relations.iter().find_map(|relation| {
                 let ready = relation.sources().into_iter().all(|source| self.known.contains_key(source));
@@ -242,7 +242,7 @@ impl Lowering<'_> {
             let Some((relation, parent)) = next else { return entry };
             if let Some(steps) = self.at_position(relation) {
                 // There is no such position where a condition fails.
-                entry = Entry { before: Some(Box::new(entry)), lets: steps, conditions: Vec::new() };
+                entry = LoopEntry { before: Some(Box::new(entry)), lets: steps, conditions: Vec::new() };
                 continue;
             }
             let Some(value) = self.recovered(parent) else { return entry };

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::concrete::{Relation, Statement};
-use crate::loops::{Expression, Names, Statement as Step, Variable};
+use crate::loops::{Expression, FreshNames, Statement as Step, Variable};
 use crate::notation::IndexVariable;
 
 /// The sizes of a statement, as far as they are known.
@@ -32,7 +32,7 @@ pub(super) enum Sizes {
 
 impl Sizes {
     /// Parameters for all variables of a statement. No extent may be zero.
-    pub fn parameters(statement: &Statement, names: &mut Names) -> Self {
+    pub fn parameters(statement: &Statement, names: &mut FreshNames) -> Self {
         let mut maker = Maker { statement, names, parameters: Vec::new(), known: BTreeMap::new(), lets: Vec::new() };
         for variable in statement.extents.keys() {
             maker.extent(variable);
@@ -74,7 +74,7 @@ impl Sizes {
     pub fn count(
         &mut self,
         statement: &Statement,
-        names: &mut Names,
+        names: &mut FreshNames,
         position: &IndexVariable,
         count: Expression,
         is_outside: bool,
@@ -115,7 +115,7 @@ impl Sizes {
 
 struct Maker<'a> {
     statement: &'a Statement,
-    names: &'a mut Names,
+    names: &'a mut FreshNames,
     parameters: Vec<(IndexVariable, Variable)>,
     known: BTreeMap<IndexVariable, Expression>,
     lets: Vec<Step>,

@@ -1,8 +1,8 @@
 //! The storage of elements, and how far into its levels each access has come.
 
 use crate::element::ElementType::{self, I64};
-use crate::format::{Format, Level, Stored};
-use crate::loops::{Access as Use, Buffer, Expression, Names, Variable};
+use crate::format::{Format, Level, StoredDimension};
+use crate::loops::{Access as Use, Buffer, Expression, FreshNames, Variable};
 use crate::notation::{Access, IndexVariable, TensorVariable};
 
 /// The storage of the elements of a tensor or workspace.
@@ -62,13 +62,13 @@ pub(super) enum StoredLevel {
 
 impl Levels {
     /// The levels of a tensor, of which a kernel may be given a part.
-    pub fn new(tensor: &TensorVariable, types: NumberTypes<'_>, names: &mut Names, is_part: bool) -> Self {
+    pub fn new(tensor: &TensorVariable, types: NumberTypes<'_>, names: &mut FreshNames, is_part: bool) -> Self {
         let format = tensor.format();
-        let stored = format.by_dimensions().map_or(Stored::Plain, |(_, stored)| stored);
+        let stored = format.by_dimensions().map_or(StoredDimension::Plain, |(_, stored)| stored);
         let mut level = |level: usize| StoredLevel::new(tensor, level, types, names, is_part);
         let levels = match stored {
-            Stored::Plain => (0..format.levels().len()).map(level).collect(),
-            Stored::Diagonals(sign) => match (level(0), level(1)) {
+            StoredDimension::Plain => (0..format.levels().len()).map(level).collect(),
+            StoredDimension::Diagonals(sign) => match (level(0), level(1)) {
                 (StoredLevel::Compressed { pos, crd, .. }, StoredLevel::Dense(along, number)) => {
                     vec![StoredLevel::Dense(along.clone(), number), StoredLevel::Diagonals { pos, crd, along, sign }]
                 }
@@ -82,9 +82,15 @@ impl Levels {
 
 impl StoredLevel {
     /// A level that a tensor stores.
-    fn new(tensor: &TensorVariable, level: usize, types: NumberTypes<'_>, names: &mut Names, is_part: bool) -> Self {
+    fn new(
+        tensor: &TensorVariable,
+        level: usize,
+        types: NumberTypes<'_>,
+        names: &mut FreshNames,
+        is_part: bool,
+    ) -> Self {
         let (name, format) = (tensor.name(), tensor.format());
-        let extent = |names: &mut Names| Variable::index(names.fresh(&format!("{name}{level}_extent")));
+        let extent = |names: &mut FreshNames| Variable::index(names.fresh(&format!("{name}{level}_extent")));
         let mut buffer = |what: &str| {
             Buffer::new(names.fresh(&format!("{name}{level}_{what}")), types(name, level, what), 1, Use::Read)
         };
@@ -211,14 +217,14 @@ pub(super) struct Appended {
     /// For each parent, how many elements there are so far, or where the next one goes.
     pub next: Buffer,
     /// The buffers that are written; none, if elements are counted.
-    pub written: Option<Written>,
+    pub written: Option<WrittenBuffers>,
     /// The places of each parent's elements, and their coordinates, if these are known.
     pub known: Option<(Buffer, Buffer)>,
 }
 
 /// The buffers that elements are written to.
 #[derive(Clone)]
-pub(super) struct Written {
+pub(super) struct WrittenBuffers {
     /// The modes whose coordinates are written, each to a buffer.
     pub coordinates: Vec<(usize, Buffer)>,
     pub values: Buffer,
@@ -240,7 +246,7 @@ impl Visit {
 
 /// How far an access has come.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Place {
+pub(super) enum StoragePlace {
     /// Nothing is stored at the coordinates so far.
     Absent,
     /// So many levels are behind it, at this position.
@@ -248,10 +254,10 @@ pub(super) enum Place {
     /// So many levels are behind it at this position, if the variable is 1; else nothing is stored.
     Maybe(usize, Expression, Variable),
     /// All levels are behind it: the element, or the fill value if none is stored; and where it is.
-    Element(Expression, Box<Place>),
+    Element(Expression, Box<StoragePlace>),
 }
 
-impl Place {
+impl StoragePlace {
     /// The same place, if the variable is 1.
     pub fn if_stored(self, is_stored: &Variable) -> Self {
         match self {
@@ -281,11 +287,11 @@ impl Storage {
     }
 
     /// The place below a position that a loop over a level goes through.
-    pub fn below(&self, level: usize, above: &Expression, position: Expression) -> Place {
+    pub fn below(&self, level: usize, above: &Expression, position: Expression) -> StoragePlace {
         match self {
-            Self::List(list) => Place::Level(level + 1, list.place(position)),
-            Self::Levels(Levels { levels, .. }) => Place::Level(level + 1, levels[level].below(above, position)),
-            _ => Place::Level(level + 1, position),
+            Self::List(list) => StoragePlace::Level(level + 1, list.place(position)),
+            Self::Levels(Levels { levels, .. }) => StoragePlace::Level(level + 1, levels[level].below(above, position)),
+            _ => StoragePlace::Level(level + 1, position),
         }
     }
 

@@ -3,8 +3,8 @@
 use super::beside::pattern;
 use super::leaf::Lowering;
 use super::sizes::Sizes;
-use super::storage::{Appended, Levels, NumberTypes, Storage, StoredLevel, Written, is_sparse};
-use crate::concrete::{Node, Statement};
+use super::storage::{Appended, Levels, NumberTypes, Storage, StoredLevel, WrittenBuffers, is_sparse};
+use crate::concrete::{Statement, StatementNode};
 use crate::element::ElementType::I64;
 use crate::format::Level;
 use crate::loops::{Access as Use, Buffer, Expression, Kernel, Parameter, Reduction, Statement as Step};
@@ -139,8 +139,8 @@ pub(crate) fn adds_up(statement: &Statement) -> bool {
 
 /// Whether the loops around assignments to the result go through its elements, each once: those that reduce are
 /// directly around the assignment, where a scalar takes their sum.
-fn is_appended_once(statement: &Statement, node: &Node) -> bool {
-    let Node::Forall(outer, body) = node else {
+fn is_appended_once(statement: &Statement, node: &StatementNode) -> bool {
+    let StatementNode::Forall(outer, body) = node else {
         return node.children().into_iter().all(|child| is_appended_once(statement, child));
     };
     let sites = body.sites();
@@ -151,14 +151,14 @@ fn is_appended_once(statement: &Statement, node: &Node) -> bool {
     }
     let mut reducing = vec![&outer.variable];
     let mut inside = &**body;
-    while let Node::Forall(inner, body) = inside {
+    while let StatementNode::Forall(inner, body) = inside {
         reducing.push(&inner.variable);
         inside = body;
     }
     let depends = |variable: &IndexVariable| {
         statement.dependencies(variable).iter().any(|dependency| reducing.contains(&dependency))
     };
-    matches!(inside, Node::Assign { operator: Some(_), .. }) && !target.iter().any(depends)
+    matches!(inside, StatementNode::Assign { operator: Some(_), .. }) && !target.iter().any(depends)
 }
 
 /// The kernel of a whole statement for tensors in the formats that they have in it: dense, compressed and counter
@@ -279,8 +279,8 @@ impl Lowering<'_> {
         let name = self.names.fresh(&format!("{}_values", result.name()));
         let values = Buffer::new(name, result.element(), 1, Use::Update);
         let written = match output {
-            Output::Entries => Some(Written { coordinates, values }),
-            Output::Again => Some(Written { coordinates: Vec::new(), values }),
+            Output::Entries => Some(WrittenBuffers { coordinates, values }),
+            Output::Again => Some(WrittenBuffers { coordinates: Vec::new(), values }),
             Output::Elements | Output::Counts | Output::Beside => None,
         };
         let known = (output == Output::Again).then(|| {
@@ -309,7 +309,7 @@ impl Storage {
                     buffer(pos, Slot::KnownPositions);
                     buffer(crd, Slot::KnownCoordinates);
                 }
-                if let Some(Written { coordinates, values }) = written {
+                if let Some(WrittenBuffers { coordinates, values }) = written {
                     for (mode, coordinates) in coordinates {
                         buffer(coordinates, Slot::ResultCoordinates(*mode));
                     }

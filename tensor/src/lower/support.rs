@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use super::leaf::Lowering;
-use super::storage::{Place, Storage};
-use crate::concrete::Node;
+use super::storage::{Storage, StoragePlace};
+use crate::concrete::StatementNode;
 use crate::element::Scalar;
 use crate::loops::{BinaryOperator, Expression as Condition, Reduction};
 use crate::notation::{
@@ -33,14 +33,14 @@ pub(super) enum Support {
 /// Accesses, by number, that are about to be visited at what they store, and of workspaces what they have where nothing
 /// is computed, and where they have something else.
 #[derive(Default)]
-pub(super) struct Given<'a> {
+pub(super) struct GivenAccesses<'a> {
     pub iterated: &'a [usize],
     /// Whether it is looked at the elements of workspaces, which are numbered after all accesses.
     pub looks_at_workspaces: bool,
     workspaces: BTreeMap<String, (Scalar, Support)>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> GivenAccesses<'a> {
     pub fn iterated(iterated: &'a [usize]) -> Self {
         Self { iterated, ..Self::default() }
     }
@@ -64,14 +64,14 @@ impl Lowering<'_> {
     }
 
     /// The condition under which a node has an effect.
-    pub(super) fn effect(&self, node: &Node, given: &mut Given<'_>) -> Support {
+    pub(super) fn effect(&self, node: &StatementNode, given: &mut GivenAccesses<'_>) -> Support {
         match node {
-            Node::Forall(_, body) => self.effect(body, given),
-            Node::Assign { target, operator, value } => match self.unchanged(target, *operator) {
+            StatementNode::Forall(_, body) => self.effect(body, given),
+            StatementNode::Assign { target, operator, value } => match self.unchanged(target, *operator) {
                 Some(unchanged) => self.support(value, unchanged, given),
                 None => Support::Always,
             },
-            Node::Where { workspace, consumer, producer } => {
+            StatementNode::Where { workspace, consumer, producer } => {
                 let made = self.effect(producer, given);
                 let sites = producer.sites();
                 let site = sites.iter().find(|site| site.target.tensor == *workspace);
@@ -85,22 +85,22 @@ impl Lowering<'_> {
     }
 
     /// Whether a node changes nothing, as accesses have nothing stored here, and elements have their first values.
-    pub(super) fn has_no_effect(&self, node: &Node) -> bool {
-        self.places.contains(&Place::Absent)
+    pub(super) fn has_no_effect(&self, node: &StatementNode) -> bool {
+        self.places.contains(&StoragePlace::Absent)
             && !(self.is_unset && self.changes_result(node))
-            && self.effect(node, &mut Given::default()) == Support::Never
+            && self.effect(node, &mut GivenAccesses::default()) == Support::Never
     }
 
     /// The condition under which an expression is other than `value`, which has its type.
-    pub(super) fn support(&self, expression: &Expression, value: Scalar, given: &Given<'_>) -> Support {
+    pub(super) fn support(&self, expression: &Expression, value: Scalar, given: &GivenAccesses<'_>) -> Support {
         let zero = |operand: &Expression| Reduction::Sum.identity(element_of(operand));
         let is_at_zero = zero(expression) == Some(value);
         let at_zero =
             |operand: &Expression| zero(operand).map_or(Support::Always, |zero| self.support(operand, zero, given));
         let stored = |visit: usize| match &self.places[visit] {
-            Place::Absent => Support::Never,
+            StoragePlace::Absent => Support::Never,
             _ if given.iterated.contains(&visit) => Support::Stored(visit),
-            Place::Level(..) | Place::Maybe(..) | Place::Element(..) => Support::Always,
+            StoragePlace::Level(..) | StoragePlace::Maybe(..) | StoragePlace::Element(..) => Support::Always,
         };
         match expression {
             Expression::Test(test, access) => {
@@ -166,7 +166,7 @@ impl Lowering<'_> {
         operator: BinaryOperator,
         operands: [&Expression; 2],
         value: Scalar,
-        given: &Given<'_>,
+        given: &GivenAccesses<'_>,
     ) -> Option<Support> {
         let of = |operand: &Expression| match !is_inexact(value.element_type()) || self.has_entries(operand) {
             true => self.support(operand, value, given),
@@ -219,7 +219,7 @@ impl Lowering<'_> {
     }
 
     /// The support of an expression that has `value` if all of its operands are what they are where nothing is stored.
-    fn by_defaults(&self, expression: &Expression, value: Scalar, given: &Given<'_>) -> Support {
+    fn by_defaults(&self, expression: &Expression, value: Scalar, given: &GivenAccesses<'_>) -> Support {
         if !self.default(expression, given).is_some_and(|default| is_same(default, value)) {
             return Support::Always;
         }
@@ -241,15 +241,15 @@ impl Lowering<'_> {
     }
 
     /// The value of an expression where nothing is stored; none if it is not known.
-    fn default(&self, expression: &Expression, given: &Given<'_>) -> Option<Scalar> {
+    fn default(&self, expression: &Expression, given: &GivenAccesses<'_>) -> Option<Scalar> {
         self.term(expression, given).map(|term| term.value)
     }
 
     /// The same, and what it is made of.
-    pub(super) fn term(&self, expression: &Expression, given: &Given<'_>) -> Option<Term> {
+    pub(super) fn term(&self, expression: &Expression, given: &GivenAccesses<'_>) -> Option<Term> {
         let element = |access: &Access| match (given.workspaces.get(access.tensor.name()), self.visit(access)) {
             (Some((unchanged, _)), _) => Some(Term::absent(*unchanged)),
-            (None, Some(visit)) if given.iterated.contains(&visit) || self.places[visit] == Place::Absent => {
+            (None, Some(visit)) if given.iterated.contains(&visit) || self.places[visit] == StoragePlace::Absent => {
                 Some(Term::absent(access.tensor.fill()))
             }
             (None, None) if given.looks_at_workspaces => self.background(access).map(Term::absent),
@@ -281,7 +281,7 @@ impl Lowering<'_> {
         if !is_inexact(element) || uncertain.is_empty() && !has_workspace() {
             return None;
         }
-        let given = Given { iterated: &uncertain, looks_at_workspaces: true, ..Given::default() };
+        let given = GivenAccesses { iterated: &uncertain, looks_at_workspaces: true, ..GivenAccesses::default() };
         let of_operands = [left, right].map(|operand| self.default_everywhere(operand));
         let of_type = operator.properties().annihilator.and_then(|own| own.of(element));
         // A zero that is divided stays as it is, with its sign.
@@ -321,18 +321,18 @@ impl Lowering<'_> {
         let counts_by_value = is_padded(tensor) || self.background(&self.visits[visit].access).is_some();
         let differs = |element: Condition| differs(element, tensor.fill());
         match &self.places[visit] {
-            Place::Absent => None,
-            Place::Level(_, position) => counts_by_value.then(|| element(position)).flatten().map(differs),
-            Place::Maybe(_, position, is_stored) => {
+            StoragePlace::Absent => None,
+            StoragePlace::Level(_, position) => counts_by_value.then(|| element(position)).flatten().map(differs),
+            StoragePlace::Maybe(_, position, is_stored) => {
                 let is_stored = is_stored.value().equal(1);
                 Some(match counts_by_value.then(|| element(position)).flatten() {
                     Some(element) => differs(is_stored.select(element, tensor.fill())),
                     None => is_stored,
                 })
             }
-            Place::Element(element, place) => match &**place {
+            StoragePlace::Element(element, place) => match &**place {
                 _ if counts_by_value => Some(differs(element.clone())),
-                Place::Maybe(.., is_stored) => Some(is_stored.value().equal(1)),
+                StoragePlace::Maybe(.., is_stored) => Some(is_stored.value().equal(1)),
                 _ => None,
             },
         }
@@ -348,7 +348,7 @@ fn differs(element: Condition, from: Scalar) -> Condition {
 }
 
 /// Whether an access is of a workspace that is computed where it is asked about.
-fn is_made(given: &Given<'_>, access: &Access) -> bool {
+fn is_made(given: &GivenAccesses<'_>, access: &Access) -> bool {
     given.workspaces.contains_key(access.tensor.name())
 }
 

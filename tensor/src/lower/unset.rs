@@ -6,7 +6,7 @@
 
 use super::leaf::{Lowering, kind};
 use super::storage::Storage;
-use crate::concrete::{Loop, Node};
+use crate::concrete::{Loop, StatementNode};
 use crate::loops::Statement as Step;
 use crate::notation::{Access, IndexVariable, TensorVariable};
 
@@ -16,13 +16,13 @@ impl Lowering<'_> {
     }
 
     /// Whether a node changes the result.
-    pub(super) fn changes_result(&self, node: &Node) -> bool {
+    pub(super) fn changes_result(&self, node: &StatementNode) -> bool {
         node.sites().iter().any(|site| self.is_result(&site.target.tensor))
     }
 
     /// The loop, with what it reduces into initialised before, if it reduces into the result, of which no element has a
     /// value so far.
-    pub(super) fn initialised(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
+    pub(super) fn initialised(&mut self, outer: &Loop, body: &StatementNode) -> Option<Step> {
         let sites = body.sites();
         let target = sites.iter().find(|site| self.is_result(&site.target.tensor))?.target;
         if self.statement.ancestors(&outer.variable).iter().all(|ancestor| target.variables.contains(ancestor)) {
@@ -35,7 +35,7 @@ impl Lowering<'_> {
         // Where threads are at work, by threads.
         let initial = if self.around.is_empty() { initial.with_kind(kind(outer)) } else { initial };
         self.is_unset = false;
-        let step = self.node(&Node::Forall(outer.clone(), Box::new(body.clone())));
+        let step = self.node(&StatementNode::Forall(outer.clone(), Box::new(body.clone())));
         self.is_unset = true;
         Some(Step::Sequence(vec![initial, step]))
     }

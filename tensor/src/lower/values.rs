@@ -1,8 +1,8 @@
 //! Expressions of index notation to those of the loop IR.
 
 use super::leaf::Lowering;
-use super::storage::{Place, Scalar as OneElement, Storage};
-use super::support::{Given, Support};
+use super::storage::{Scalar as OneElement, Storage, StoragePlace};
+use super::support::{GivenAccesses, Support};
 use crate::element::Scalar;
 use crate::loops::{Expression, Reduction};
 use crate::notation::{self, Access, IndexVariable, Literal, Presence, Term, Test, element_of};
@@ -22,7 +22,7 @@ impl Lowering<'_> {
     pub fn value(&self, expression: &notation::Expression) -> Expression {
         use notation::Expression as From;
         if !self.visits.is_empty() {
-            let given = Given::default();
+            let given = GivenAccesses::default();
             if let Some(Term { value, presence: Presence::Absent }) = self.term(expression, &given) {
                 return Expression::Constant(value);
             }
@@ -40,13 +40,15 @@ impl Lowering<'_> {
             From::Access(access) => {
                 if let Some(visit) = self.visit(access) {
                     return match &self.places[visit] {
-                        Place::Absent => Expression::Constant(access.tensor.fill()),
-                        Place::Element(element, _) => element.clone(),
-                        Place::Maybe(_, position, is_stored) => {
+                        StoragePlace::Absent => Expression::Constant(access.tensor.fill()),
+                        StoragePlace::Element(element, _) => element.clone(),
+                        StoragePlace::Maybe(_, position, is_stored) => {
                             let element = self.storage[access.tensor.name()].element(position.clone());
                             is_stored.value().equal(1).select(element, access.tensor.fill())
                         }
-                        Place::Level(_, position) => self.storage[access.tensor.name()].element(position.clone()),
+                        StoragePlace::Level(_, position) => {
+                            self.storage[access.tensor.name()].element(position.clone())
+                        }
                     };
                 }
                 let indices = self.indices(access);
@@ -106,10 +108,12 @@ impl Lowering<'_> {
     fn test(&self, test: Test, access: &Access) -> Expression {
         let keeps_fill = access.tensor.format().levels().last().is_some_and(|level| !level.kind().capabilities().full);
         match (test, self.visit(access).map(|visit| &self.places[visit])) {
-            (_, Some(Place::Absent)) => Expression::Bool(test == Test::IsFill),
-            (Test::Stored, Some(Place::Maybe(.., is_stored))) if keeps_fill => is_stored.value().equal(1),
+            (_, Some(StoragePlace::Absent)) => Expression::Bool(test == Test::IsFill),
+            (Test::Stored, Some(StoragePlace::Maybe(.., is_stored))) if keeps_fill => is_stored.value().equal(1),
             // A loop that may have found nothing leaves no element where it is asked for: see `iterate`.
-            (Test::Stored, Some(Place::Level(..) | Place::Element(..))) if keeps_fill => Expression::Bool(true),
+            (Test::Stored, Some(StoragePlace::Level(..) | StoragePlace::Element(..))) if keeps_fill => {
+                Expression::Bool(true)
+            }
             (Test::Stored, _) => !self.test(Test::IsFill, access),
             (Test::IsFill, _) => {
                 let (element, fill) = (self.value(&notation::Expression::Access(access.clone())), access.tensor.fill());

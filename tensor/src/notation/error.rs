@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::variable::{IndexVariable, Place, Span};
+use super::variable::{IndexVariable, Span, TextPlace};
 use crate::element::ElementType;
 use crate::format::FormatError;
 use crate::loops::{BinaryOperator, Intrinsic, Reduction};
@@ -13,7 +13,7 @@ use crate::loops::{BinaryOperator, Intrinsic, Reduction};
 pub struct NotationError {
     /// The kind of mistake.
     pub kind: NotationErrorKind,
-    place: Place,
+    place: TextPlace,
     text: Option<Arc<str>>,
 }
 
@@ -282,7 +282,7 @@ fn distance(one: &str, other: &str) -> usize {
 
 impl NotationErrorKind {
     /// This mistake at `place`.
-    pub(crate) fn at(self, place: Place) -> NotationError {
+    pub(crate) fn at(self, place: TextPlace) -> NotationError {
         NotationError { kind: self, place, text: None }
     }
 }

@@ -38,7 +38,7 @@ pub enum EvaluateError {
 }
 
 /// The data that expressions need to have a value.
-pub(crate) trait Values {
+pub(crate) trait ExpressionValues {
     /// The value of an index variable.
     fn index(&self, variable: &IndexVariable) -> i64;
     /// The element that is accessed.
@@ -126,7 +126,7 @@ impl<'a> Point<'a> {
     }
 }
 
-impl Values for Point<'_> {
+impl ExpressionValues for Point<'_> {
     fn index(&self, variable: &IndexVariable) -> i64 {
         let known = variable.base();
         let value = self.values.iter().find(|(other, _)| other == known).map_or(0, |(_, value)| *value);
@@ -160,13 +160,13 @@ impl Values for Point<'_> {
 }
 
 /// The value of a checked expression.
-pub(crate) fn evaluate_expression(expression: &Expression, values: &mut dyn Values) -> Value {
+pub(crate) fn evaluate_expression(expression: &Expression, values: &mut dyn ExpressionValues) -> Value {
     evaluate_term(expression, values).map(|term| term.value)
 }
 
 /// The value of a checked expression, and what it was made of. An array that has all elements has entries for those
 /// that are not fill values.
-fn evaluate_term(expression: &Expression, values: &mut dyn Values) -> TermResult {
+fn evaluate_term(expression: &Expression, values: &mut dyn ExpressionValues) -> TermResult {
     let is_entry = |access: &Access, value| !arithmetic::is_fill(value, access.tensor.fill());
     Ok(match expression {
         Expression::Literal(Literal::Typed(scalar), _) => Term::number(*scalar),

@@ -1,6 +1,6 @@
 //! Expressions and accesses.
 
-use super::variable::{IndexVariable, Place, TensorVariable};
+use super::variable::{IndexVariable, TensorVariable, TextPlace};
 use crate::element::{ElementType, Scalar};
 use crate::loops::{BinaryOperator, Intrinsic, Reduction};
 
@@ -12,7 +12,7 @@ pub struct Access {
     /// One variable a dimension, or a part or shift of one.
     pub variables: Vec<IndexVariable>,
     /// The place at which the access is written.
-    pub place: Place,
+    pub place: TextPlace,
 }
 
 /// A number in an expression.
@@ -56,7 +56,7 @@ impl Test {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
     /// A number.
-    Literal(Literal, Place),
+    Literal(Literal, TextPlace),
     /// The value of an index variable.
     Index(IndexVariable),
     /// An element of a tensor.
@@ -69,18 +69,18 @@ pub enum Expression {
     /// `x and y` and `x or y`, of numbers that are other than zero or not.
     Binary(BinaryOperator, Box<Expression>, Box<Expression>),
     /// A function.
-    Call(Intrinsic, Vec<Expression>, Place),
+    Call(Intrinsic, Vec<Expression>, TextPlace),
     /// `select(c, x, y)`: `x` where `c` is other than zero, else `y`.
-    Select(Box<[Expression; 3]>, Place),
+    Select(Box<[Expression; 3]>, TextPlace),
     /// A value in another type: `f64(x)`.
-    Cast(ElementType, Box<Expression>, Place),
+    Cast(ElementType, Box<Expression>, TextPlace),
     /// All values of an expression over one variable, combined: `reduce(+, k, x)`.
     Reduce(Reduction, IndexVariable, Box<Expression>),
 }
 
 impl Expression {
     /// The place at which the expression is written.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> TextPlace {
         match self {
             Self::Literal(_, place) | Self::Call(_, _, place) | Self::Cast(_, _, place) => *place,
             Self::Index(variable) => variable.place,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::error::{NotationError, NotationErrorKind as Kind};
-use super::variable::Place;
+use super::variable::TextPlace;
 
 /// A word, by its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) enum Word<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'a> {
     pub word: Word<'a>,
-    pub place: Place,
+    pub place: TextPlace,
 }
 
 impl fmt::Display for Word<'_> {
@@ -69,14 +69,14 @@ pub(super) fn words(text: &str) -> Result<Vec<Token<'_>>, NotationError> {
             }
             '+' | '-' | '*' | '/' | '(' | ')' | '{' | '}' | ',' | '=' | ':' | ';' | '?' => (Word::Symbol(first), 1),
             other => {
-                let place = Place::new(start, start + other.len_utf8());
+                let place = TextPlace::new(start, start + other.len_utf8());
                 return Err(Kind::Syntax { expected: "an expression", found: format!("{other:?}") }.at(place));
             }
         };
-        words.push(Token { word, place: Place::new(start, start + length) });
+        words.push(Token { word, place: TextPlace::new(start, start + length) });
         start += length;
     }
-    words.push(Token { word: Word::End, place: Place::new(text.len(), text.len()) });
+    words.push(Token { word: Word::End, place: TextPlace::new(text.len(), text.len()) });
     Ok(words)
 }
 

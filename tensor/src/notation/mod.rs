@@ -53,7 +53,7 @@ pub use array::DenseArray;
 pub use assignment::Assignment;
 pub use error::{NotationError, NotationErrorKind};
 pub use evaluate::{EvaluateError, evaluate};
-pub(crate) use evaluate::{Point, Values, evaluate_expression};
+pub(crate) use evaluate::{ExpressionValues, Point, evaluate_expression};
 pub(crate) use expression::element_of;
 pub use expression::{Access, Expression, Literal, Test};
 pub use maniple_kernel::arithmetic::CustomError;
@@ -63,7 +63,7 @@ pub use presence::{
     Backgrounds, DivisorError, Presence, Term, TermResult, annihilator, background, has_entries, is_inexact, is_padded,
     keeps_all,
 };
-pub use variable::{IndexVariable, Place, Span, TensorVariable, Window};
+pub use variable::{IndexVariable, Span, TensorVariable, TextPlace, Window};
 
 pub(crate) use presence::{is_among, is_divisor};
 pub(crate) use types::typed;

@@ -5,7 +5,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use super::assignment::Assignment;
 use super::error::NotationError;
 use super::expression::{Access, Expression, Literal};
-use super::variable::{IndexVariable, Place, TensorVariable};
+use super::variable::{IndexVariable, TensorVariable, TextPlace};
 use crate::element::{Element, ElementType};
 use crate::loops::{BinaryOperator, Intrinsic, Reduction};
 
@@ -13,12 +13,12 @@ impl TensorVariable {
     /// The element at the coordinates that `variables` have: `b.at([&i, &k])`, or `b.at(["i", "k"])`.
     pub fn at<V: Into<IndexVariable>>(&self, variables: impl IntoIterator<Item = V>) -> Access {
         let variables = variables.into_iter().map(Into::into).collect();
-        Access { tensor: self.clone(), variables, place: Place::default() }
+        Access { tensor: self.clone(), variables, place: TextPlace::default() }
     }
 
     /// The only element of a tensor without dimensions.
     pub fn scalar(&self) -> Access {
-        Access { tensor: self.clone(), variables: Vec::new(), place: Place::default() }
+        Access { tensor: self.clone(), variables: Vec::new(), place: TextPlace::default() }
     }
 }
 
@@ -37,17 +37,17 @@ impl Access {
 impl Expression {
     /// A number of a type, where no surrounding expression has one.
     pub fn typed(value: impl Element) -> Self {
-        Self::Literal(Literal::Typed(value.to_scalar()), Place::default())
+        Self::Literal(Literal::Typed(value.to_scalar()), TextPlace::default())
     }
 
     /// `intrinsic` of `arguments`.
     pub fn call(intrinsic: Intrinsic, arguments: impl IntoIterator<Item = impl Into<Expression>>) -> Self {
-        Self::Call(intrinsic, arguments.into_iter().map(Into::into).collect(), Place::default())
+        Self::Call(intrinsic, arguments.into_iter().map(Into::into).collect(), TextPlace::default())
     }
 
     /// The value of `value` in the type `element`.
     pub fn cast(element: ElementType, value: impl Into<Expression>) -> Self {
-        Self::Cast(element, Box::new(value.into()), Place::default())
+        Self::Cast(element, Box::new(value.into()), TextPlace::default())
     }
 
     /// All values of `value` over `variable`, combined.
@@ -77,14 +77,14 @@ impl From<&IndexVariable> for Expression {
 impl From<i64> for Expression {
     /// A whole number, which takes the type of what surrounds it.
     fn from(value: i64) -> Self {
-        Self::Literal(Literal::Integer(value), Place::default())
+        Self::Literal(Literal::Integer(value), TextPlace::default())
     }
 }
 
 impl From<f64> for Expression {
     /// A number, which takes the type of what surrounds it.
     fn from(value: f64) -> Self {
-        Self::Literal(Literal::Real(value), Place::default())
+        Self::Literal(Literal::Real(value), TextPlace::default())
     }
 }
 

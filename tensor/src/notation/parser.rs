@@ -5,7 +5,7 @@ use super::error::{NotationError, NotationErrorKind as Kind, is_nearly_function}
 use super::expression::{Access, Expression, Literal, Test};
 use super::lexer::{Token, Word, words};
 use super::made::{Statement, furthest, with_extents};
-use super::variable::{IndexVariable, Place, TensorVariable};
+use super::variable::{IndexVariable, TensorVariable, TextPlace};
 use crate::element::ElementType;
 use crate::loops::{BinaryOperator, Intrinsic, Reduction};
 
@@ -34,7 +34,7 @@ const DEEPEST: usize = 400;
 ///
 /// Any [`NotationErrorKind`](super::NotationErrorKind); the message points at the place.
 pub fn parse(text: &str, tensors: &[TensorVariable]) -> Result<Assignment, NotationError> {
-    read(text, &Names::Tensors(tensors))
+    read(text, &ParserNames::Tensors(tensors))
 }
 
 /// Reads an assignment whose tensors are made on the way: of the given element type, with dimensions as long as the
@@ -49,7 +49,7 @@ pub fn parse_with_extents(
     element: ElementType,
     extents: &[(IndexVariable, i64)],
 ) -> Result<Assignment, NotationError> {
-    read(text, &Names::Extents(element, extents))
+    read(text, &ParserNames::Extents(element, extents))
 }
 
 /// Reads assignments to and from given tensors: one after the other, with `;` or the beginning of a line between them.
@@ -59,7 +59,7 @@ pub fn parse_with_extents(
 ///
 /// As for [`parse`].
 pub fn parse_all(text: &str, tensors: &[TensorVariable]) -> Result<Vec<Assignment>, NotationError> {
-    read_all(text, &Names::Tensors(tensors))
+    read_all(text, &ParserNames::Tensors(tensors))
 }
 
 /// The same, with tensors that are made as those of [`parse_with_extents`].
@@ -72,7 +72,7 @@ pub fn parse_all_with_extents(
     element: ElementType,
     extents: &[(IndexVariable, i64)],
 ) -> Result<Vec<Assignment>, NotationError> {
-    read_all(text, &Names::Extents(element, extents))
+    read_all(text, &ParserNames::Extents(element, extents))
 }
 
 /// The same with extents that are made up, the same for all index variables but those of parts: what a text says of its
@@ -88,11 +88,11 @@ pub fn sketch_all(
 ) -> Result<Vec<Assignment>, NotationError> {
     let known = |extent: i64| -> Vec<_> { variables.iter().map(|variable| (variable.clone(), extent)).collect() };
     let extents = known(1);
-    let names = Names::Extents(element, &extents);
+    let names = ParserNames::Extents(element, &extents);
     let parse = || {
         let statements = statements(text, &names)?;
         let extents = known(furthest(&statements).max(1));
-        checked(statements, &Names::Extents(element, &extents))
+        checked(statements, &ParserNames::Extents(element, &extents))
     };
     parse().map_err(|error: NotationError| error.within(text))
 }
@@ -104,7 +104,7 @@ pub fn sketch_all(
 /// The errors of texts.
 pub fn parse_expression(text: &str, tensors: &[TensorVariable]) -> Result<Expression, NotationError> {
     let parse = || {
-        let names = Names::OfPart(tensors);
+        let names = ParserNames::OfPart(tensors);
         let mut parser = Parser::new(text, &names)?;
         let expression = parser.expression()?;
         match parser.peek().word {
@@ -115,7 +115,7 @@ pub fn parse_expression(text: &str, tensors: &[TensorVariable]) -> Result<Expres
     parse().map_err(|error: NotationError| error.within(text))
 }
 
-fn read(text: &str, names: &Names<'_>) -> Result<Assignment, NotationError> {
+fn read(text: &str, names: &ParserNames<'_>) -> Result<Assignment, NotationError> {
     let parse = || {
         let mut parser = Parser::new(text, names)?;
         let statement = parser.statement()?;
@@ -128,13 +128,13 @@ fn read(text: &str, names: &Names<'_>) -> Result<Assignment, NotationError> {
     parse().map_err(|error: NotationError| error.within(text))
 }
 
-fn read_all(text: &str, names: &Names<'_>) -> Result<Vec<Assignment>, NotationError> {
+fn read_all(text: &str, names: &ParserNames<'_>) -> Result<Vec<Assignment>, NotationError> {
     let parse = || checked(statements(text, names)?, names);
     parse().map_err(|error: NotationError| error.within(text))
 }
 
 /// The statements of a text, which are not checked yet.
-fn statements(text: &str, names: &Names<'_>) -> Parsed<Vec<Statement>> {
+fn statements(text: &str, names: &ParserNames<'_>) -> Parsed<Vec<Statement>> {
     let mut parser = Parser::new(text, names)?;
     let mut statements = Vec::new();
     loop {
@@ -154,10 +154,10 @@ fn statements(text: &str, names: &Names<'_>) -> Parsed<Vec<Statement>> {
 }
 
 /// Checks statements, whose tensors get extents by all accesses if none are given.
-fn checked(statements: Vec<Statement>, names: &Names<'_>) -> Parsed<Vec<Assignment>> {
+fn checked(statements: Vec<Statement>, names: &ParserNames<'_>) -> Parsed<Vec<Assignment>> {
     let statements = match names {
-        Names::Tensors(_) | Names::OfPart(_) => statements,
-        Names::Extents(element, extents) => with_extents(&statements, *element, extents)?,
+        ParserNames::Tensors(_) | ParserNames::OfPart(_) => statements,
+        ParserNames::Extents(element, extents) => with_extents(&statements, *element, extents)?,
     };
     statements
         .into_iter()
@@ -166,12 +166,12 @@ fn checked(statements: Vec<Statement>, names: &Names<'_>) -> Parsed<Vec<Assignme
 }
 
 /// Whether a line ends between two places.
-fn is_on_new_line(text: &str, before: Place, after: Place) -> bool {
+fn is_on_new_line(text: &str, before: TextPlace, after: TextPlace) -> bool {
     matches!((before.0, after.0), (Some(before), Some(after)) if text[before.end..after.start].contains('\n'))
 }
 
 /// The meaning of names.
-enum Names<'a> {
+enum ParserNames<'a> {
     Tensors(&'a [TensorVariable]),
     /// The same in a part of a statement, where names that stand alone and are no tensors are index variables.
     OfPart(&'a [TensorVariable]),
@@ -179,9 +179,14 @@ enum Names<'a> {
     Extents(ElementType, &'a [(IndexVariable, i64)]),
 }
 
-impl Names<'_> {
+impl ParserNames<'_> {
     /// The tensor called `name`, as it is accessed with `variables`.
-    fn tensor(&self, name: &str, place: Place, variables: &[IndexVariable]) -> Result<TensorVariable, NotationError> {
+    fn tensor(
+        &self,
+        name: &str,
+        place: TextPlace,
+        variables: &[IndexVariable],
+    ) -> Result<TensorVariable, NotationError> {
         match self {
             Self::Tensors(tensors) | Self::OfPart(tensors) => self.declared(name).ok_or_else(|| {
                 let known: Vec<_> = tensors.iter().map(TensorVariable::name).collect();
@@ -221,13 +226,13 @@ struct Parser<'a> {
     words: Vec<Token<'a>>,
     next: usize,
     depth: usize,
-    names: &'a Names<'a>,
+    names: &'a ParserNames<'a>,
 }
 
 type Parsed<T> = Result<T, NotationError>;
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a str, names: &'a Names<'a>) -> Parsed<Self> {
+    fn new(text: &'a str, names: &'a ParserNames<'a>) -> Parsed<Self> {
         Ok(Self { words: words(text)?, next: 0, depth: 0, names })
     }
 
@@ -250,7 +255,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn expect(&mut self, symbol: char, expected: &'static str) -> Parsed<Place> {
+    fn expect(&mut self, symbol: char, expected: &'static str) -> Parsed<TextPlace> {
         let place = self.peek().place;
         if self.eat(symbol) { Ok(place) } else { self.unexpected(expected) }
     }
@@ -292,7 +297,7 @@ impl<'a> Parser<'a> {
     }
 
     /// One level deeper: long chains of operators become deep trees as well.
-    fn deeper(&mut self, place: Place) -> Parsed<()> {
+    fn deeper(&mut self, place: TextPlace) -> Parsed<()> {
         self.depth += 1;
         if self.depth > DEEPEST { Err(Kind::TooDeep(DEEPEST).at(place)) } else { Ok(()) }
     }
@@ -366,7 +371,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A name: of a tensor, a function, a type or an index variable.
-    fn named(&mut self, name: &'a str, place: Place) -> Parsed<Expression> {
+    fn named(&mut self, name: &'a str, place: TextPlace) -> Parsed<Expression> {
         let open = self.peek().word == Word::Symbol('(');
         if open && self.names.declared(name).is_none() {
             if name == "reduce" {
@@ -400,7 +405,7 @@ impl<'a> Parser<'a> {
                 return Ok(Expression::Cast(element, operand, place.join(end)));
             }
             // Where tensors are declared, what is called nearly as a function is meant to be one.
-            let is_declared = !matches!(self.names, Names::Extents(..));
+            let is_declared = !matches!(self.names, ParserNames::Extents(..));
             if self.is_call() || is_declared && is_nearly_function(name) {
                 return Err(Kind::UnknownFunction { name: name.into() }.at(place));
             }
@@ -408,11 +413,11 @@ impl<'a> Parser<'a> {
         let subscript = self.split_subscript(name).is_some() || self.peek().word == Word::Symbol('{');
         let index = match self.names {
             // Numbers, which print so.
-            Names::Tensors(_) | Names::OfPart(_) if matches!(name, "inf" | "NaN") => false,
+            ParserNames::Tensors(_) | ParserNames::OfPart(_) if matches!(name, "inf" | "NaN") => false,
             // Whether it has an extent is checked with the whole assignment.
-            Names::Tensors(_) => self.names.declared(name).is_none() && is_used_as_index(&self.words, name),
-            Names::OfPart(_) => self.names.declared(name).is_none(),
-            Names::Extents(..) => self.names.extent(name).is_some(),
+            ParserNames::Tensors(_) => self.names.declared(name).is_none() && is_used_as_index(&self.words, name),
+            ParserNames::OfPart(_) => self.names.declared(name).is_none(),
+            ParserNames::Extents(..) => self.names.extent(name).is_some(),
         };
         if !open && !subscript && index {
             return Ok(Expression::Index(IndexVariable::new(name).at(place)));
@@ -458,7 +463,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn arguments(&mut self) -> Parsed<(Vec<Expression>, Place)> {
+    fn arguments(&mut self) -> Parsed<(Vec<Expression>, TextPlace)> {
         self.expect('(', "'('")?;
         let mut arguments = vec![self.expression()?];
         while self.eat(',') {
@@ -521,7 +526,7 @@ impl<'a> Parser<'a> {
         digits.parse().map_err(|_| Kind::NumberTooLarge(digits.into()).at(place))
     }
 
-    fn variables(&mut self, close: char) -> Parsed<(Vec<IndexVariable>, Place)> {
+    fn variables(&mut self, close: char) -> Parsed<(Vec<IndexVariable>, TextPlace)> {
         let mut variables = vec![self.index()?];
         loop {
             let Token { word, place } = self.advance();
@@ -537,7 +542,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The rest of an access to the tensor `name`.
-    fn access(&mut self, name: &'a str, place: Place) -> Parsed<Access> {
+    fn access(&mut self, name: &'a str, place: TextPlace) -> Parsed<Access> {
         let (name, variables, end) = if self.eat('(') {
             let (variables, end) = self.variables(')')?;
             (name, variables, end)
@@ -560,10 +565,10 @@ impl<'a> Parser<'a> {
     fn split_subscript(&self, name: &'a str) -> Option<(&'a str, &'a str)> {
         let (tensor, variable) = name.rsplit_once('_')?;
         let splits = match self.names {
-            Names::Tensors(_) | Names::OfPart(_) => {
+            ParserNames::Tensors(_) | ParserNames::OfPart(_) => {
                 self.names.declared(name).is_none() && self.names.declared(tensor).is_some()
             }
-            Names::Extents(..) => self.names.extent(variable).is_some(),
+            ParserNames::Extents(..) => self.names.extent(variable).is_some(),
         };
         (splits && !tensor.is_empty() && !variable.is_empty()).then_some((tensor, variable))
     }

@@ -4,7 +4,7 @@ use super::arithmetic::negate;
 use super::cast;
 use super::error::{NotationError, NotationErrorKind as Kind};
 use super::expression::{Expression, Literal};
-use super::variable::Place;
+use super::variable::TextPlace;
 use crate::element::{ElementType, Scalar};
 
 /// `expression` with elements of type `expected`: its numbers have that type, and index variables are cast to it.
@@ -45,7 +45,7 @@ pub(crate) fn typed(expression: &Expression, expected: ElementType) -> Result<Ex
         }
         Expression::Reduce(reduction, variable, operand) => {
             if !reduction.is_defined_for(expected) {
-                let place: Place = variable.place.join(operand.place());
+                let place: TextPlace = variable.place.join(operand.place());
                 return Err(Kind::ReductionNotDefined { reduction: *reduction, element: expected }.at(place));
             }
             expression.try_map(&mut |operand| typed(operand, expected))

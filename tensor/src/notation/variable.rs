@@ -21,9 +21,9 @@ pub struct Span {
 ///
 /// All places are equal: where a thing is written is no part of what it says.
 #[derive(Clone, Copy, Default)]
-pub struct Place(pub Option<Span>);
+pub struct TextPlace(pub Option<Span>);
 
-impl Place {
+impl TextPlace {
     /// The bytes from `start` to before `end`.
     pub fn new(start: usize, end: usize) -> Self {
         Self(Some(Span { start, end }))
@@ -38,15 +38,15 @@ impl Place {
     }
 }
 
-impl PartialEq for Place {
+impl PartialEq for TextPlace {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Place {}
+impl Eq for TextPlace {}
 
-impl fmt::Debug for Place {
+impl fmt::Debug for TextPlace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(Span { start, end }) => write!(formatter, "{start}..{end}"),
@@ -115,13 +115,13 @@ pub struct IndexVariable {
     name: Arc<str>,
     window: Option<Arc<Window>>,
     /// The place at which this use of the variable is written.
-    pub place: Place,
+    pub place: TextPlace,
 }
 
 impl IndexVariable {
     /// The variable called `name`: letters, digits and `_`, the first no digit.
     pub fn new(name: &str) -> Self {
-        Self { name: name.into(), window: None, place: Place::default() }
+        Self { name: name.into(), window: None, place: TextPlace::default() }
     }
 
     /// The coordinates that are `by` after the variable's, or before them if it is negative: `i+1`. Beyond the
@@ -181,7 +181,7 @@ impl IndexVariable {
     }
 
     /// The same variable, written at `place`.
-    pub(crate) fn at(mut self, place: Place) -> Self {
+    pub(crate) fn at(mut self, place: TextPlace) -> Self {
         self.place = place;
         self
     }

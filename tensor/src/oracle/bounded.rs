@@ -14,8 +14,8 @@
 use super::defined::{Load, complex};
 use crate::element::{Complex, ElementType, Scalar};
 use crate::notation::{
-    Assignment, BinaryOperator, DivisionByZero, Expression, Intrinsic, Literal, Point, Reduction, Test, Values, binary,
-    call, cast, is_fill,
+    Assignment, BinaryOperator, DivisionByZero, Expression, ExpressionValues, Intrinsic, Literal, Point, Reduction,
+    Test, binary, call, cast, is_fill,
 };
 
 /// A value, and how far from the exact one a computed one can be.

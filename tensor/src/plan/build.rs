@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::privilege;
 use super::step::{Launch, Leaf, Plan, Privilege, Sequence, Step, Use};
-use crate::concrete::{Loop, Node, Statement};
+use crate::concrete::{Loop, Statement, StatementNode};
 use crate::element::ElementType;
 use crate::format::{Format, Level};
 use crate::lower::{self, Appending, Output, Slot, StoredKernel, adds_up, stored_leaf};
@@ -297,7 +297,7 @@ impl Builder<'_> {
         }
         let node = self.statement.inside(&fixed);
         let substituted = match node {
-            Node::Forall(outer, _) => outer.substitution.as_ref().and_then(|library| {
+            StatementNode::Forall(outer, _) => outer.substitution.as_ref().and_then(|library| {
                 Substituted::find(library, &Nest { statement: self.statement, node, fixed: &fixed })
             }),
             _ => None,

@@ -42,14 +42,14 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::order::Order;
+use super::order::PlanOrder;
 use super::share::{Share, Shares};
 use super::space::Space;
 use super::step::{Plan, Privilege};
 use crate::bounds::Colors;
 use crate::element::Scalar;
-use crate::format::{Level, Stored};
-use crate::notation::{Expression, IndexVariable, Literal, Place, TensorVariable};
+use crate::format::{Level, StoredDimension};
+use crate::notation::{Expression, IndexVariable, Literal, TensorVariable, TextPlace};
 use crate::rectangle::Rectangle;
 
 /// The operations of the plans of a program, one after the other.
@@ -60,7 +60,7 @@ pub struct Graph {
     /// The partitions that operations make, by whose positions others name them.
     pub partitions: Vec<Partition>,
     /// The operations, in their order.
-    pub operations: Vec<Operation>,
+    pub operations: Vec<GraphOperation>,
     /// How many launches it names.
     launches: usize,
     /// Whether points are given no more of operands than what their parts of levels name.
@@ -101,7 +101,7 @@ pub enum Pieces {
 
 /// An operation of a graph.
 #[derive(Clone, Debug)]
-pub enum Operation {
+pub enum GraphOperation {
     /// A tensor is partitioned: the position of the partition.
     Partition(usize),
     /// All elements of a tensor become a value.
@@ -118,7 +118,7 @@ pub enum Operation {
         /// How often.
         steps: i64,
         /// The operations of each step.
-        body: Vec<Operation>,
+        body: Vec<GraphOperation>,
     },
     /// Points run at the same time.
     Launch(Launching),
@@ -130,7 +130,7 @@ pub struct Launching {
     /// The plan that it is of.
     pub plan: Arc<Plan>,
     /// Its points and steps.
-    pub order: Arc<Order>,
+    pub order: Arc<PlanOrder>,
     /// How many of the steps are those of loops that are not around this launch, but around the plan's leaf.
     pub inner_steps: i64,
     /// Whether points run the plan's leaf. Otherwise they do nothing but have their pieces brought near.
@@ -166,7 +166,7 @@ pub struct Fetch {
 impl Fetch {
     /// The privilege on a point's piece at a step: of steps that together write all of it, the first alone may lose the
     /// old elements.
-    pub fn privilege(&self, order: &Order, step: i64) -> Privilege {
+    pub fn privilege(&self, order: &PlanOrder, step: i64) -> Privilege {
         match self.privilege {
             Privilege::Write if order.first_of(step, self.depth) != step => Privilege::ReadWrite,
             privilege => privilege,
@@ -174,7 +174,7 @@ impl Fetch {
     }
 
     /// The color of a point's piece at a step.
-    pub fn color(&self, order: &Order, step: i64, point: i64) -> i64 {
+    pub fn color(&self, order: &PlanOrder, step: i64, point: i64) -> i64 {
         let values = order.values(step, point);
         let idle = self.by_the_first && values[self.depth..].iter().any(|value| *value != 0);
         match self.by {
@@ -235,7 +235,7 @@ impl Graph {
         launches.push((true, leaf.fixed.len(), fetches));
         if let Some(value) = plan.initial {
             let tensor = self.tensor(plan.statement.result());
-            self.operations.push(Operation::Fill { tensor, value });
+            self.operations.push(GraphOperation::Fill { tensor, value });
         }
         let loops: Vec<(usize, i64)> = order.sequences().collect();
         let mut operations = Vec::new();
@@ -248,14 +248,14 @@ impl Graph {
                 let (plan, order) = (Arc::clone(plan), Arc::clone(&order));
                 self.launches += 1;
                 let number = self.launches - 1;
-                Operation::Launch(Launching { plan, order, inner_steps, runs_leaf, number, fetches })
+                GraphOperation::Launch(Launching { plan, order, inner_steps, runs_leaf, number, fetches })
             };
-            let mut body: Vec<Operation> = here.map(launch).collect();
+            let mut body: Vec<GraphOperation> = here.map(launch).collect();
             body.append(&mut operations);
             operations = match level.checked_sub(1).map(|outer| loops[outer]) {
                 None => body,
                 Some((position, steps)) => {
-                    vec![Operation::Loop { variable: leaf.fixed[position].clone(), steps, body }]
+                    vec![GraphOperation::Loop { variable: leaf.fixed[position].clone(), steps, body }]
                 }
             };
         }
@@ -305,7 +305,7 @@ impl Graph {
         let pieces = match space {
             Space::Elements => Pieces::Bounds(Arc::clone(colors)),
             // Along the diagonals.
-            Space::Positions(1) if matches!(format.by_dimensions(), Some((_, Stored::Diagonals(_)))) => {
+            Space::Positions(1) if matches!(format.by_dimensions(), Some((_, StoredDimension::Diagonals(_)))) => {
                 Pieces::Bounds(Arc::clone(colors))
             }
             // Those of an outermost level are two.
@@ -392,28 +392,28 @@ impl Graph {
         }
         self.partitions.push(Partition { tensor, space, pieces });
         let partition = self.partitions.len() - 1;
-        self.operations.push(Operation::Partition(partition));
+        self.operations.push(GraphOperation::Partition(partition));
         partition
     }
 
     /// Goes through all that is done in its order, again and again what is in loops: `visit` is told the number of the
-    /// step too, of those of the [`Order`] of a launch the first one with the values that loops around have.
+    /// step too, of those of the [`PlanOrder`] of a launch the first one with the values that loops around have.
     ///
     /// # Errors
     ///
     /// The first one of `visit`.
-    pub fn run<'g, E>(&'g self, visit: &mut dyn FnMut(&'g Operation, i64) -> Result<(), E>) -> Result<(), E> {
+    pub fn run<'g, E>(&'g self, visit: &mut dyn FnMut(&'g GraphOperation, i64) -> Result<(), E>) -> Result<(), E> {
         fn run<'g, E>(
-            operations: &'g [Operation],
+            operations: &'g [GraphOperation],
             around: i64,
-            visit: &mut dyn FnMut(&'g Operation, i64) -> Result<(), E>,
+            visit: &mut dyn FnMut(&'g GraphOperation, i64) -> Result<(), E>,
         ) -> Result<(), E> {
             operations.iter().try_for_each(|operation| match operation {
-                Operation::Loop { steps, body, .. } => {
+                GraphOperation::Loop { steps, body, .. } => {
                     (0..*steps).try_for_each(|step| run(body, around * steps + step, visit))
                 }
-                Operation::Launch(launching) => visit(operation, around * launching.inner_steps),
-                Operation::Partition(_) | Operation::Fill { .. } => visit(operation, around),
+                GraphOperation::Launch(launching) => visit(operation, around * launching.inner_steps),
+                GraphOperation::Partition(_) | GraphOperation::Fill { .. } => visit(operation, around),
             })
         }
         run(&self.operations, 0, visit)
@@ -435,11 +435,11 @@ impl Graph {
         format!("{}.{before}", self.tensors[tensor].name())
     }
 
-    fn write(&self, f: &mut fmt::Formatter<'_>, operations: &[Operation], indent: usize) -> fmt::Result {
+    fn write(&self, f: &mut fmt::Formatter<'_>, operations: &[GraphOperation], indent: usize) -> fmt::Result {
         for operation in operations {
             write!(f, "{:indent$}", "")?;
             match operation {
-                Operation::Partition(partition) => {
+                GraphOperation::Partition(partition) => {
                     let Partition { tensor, space, pieces } = &self.partitions[*partition];
                     let (name, tensor) = (self.name(*partition), self.tensors[*tensor].name());
                     let what = match space {
@@ -464,15 +464,15 @@ impl Graph {
                         }
                     }
                 }
-                Operation::Fill { tensor, value } => {
-                    let value = Expression::Literal(Literal::Typed(*value), Place::default());
+                GraphOperation::Fill { tensor, value } => {
+                    let value = Expression::Literal(Literal::Typed(*value), TextPlace::default());
                     writeln!(f, "fill {} with {value}", self.tensors[*tensor].name())?;
                 }
-                Operation::Loop { variable, steps, body } => {
+                GraphOperation::Loop { variable, steps, body } => {
                     writeln!(f, "for {variable} in 0..{steps}")?;
                     self.write(f, body, indent + 2)?;
                 }
-                Operation::Launch(Launching { plan, order, runs_leaf, fetches, .. }) => {
+                GraphOperation::Launch(Launching { plan, order, runs_leaf, fetches, .. }) => {
                     let what = if *runs_leaf { &plan.leaf().kernel.name } else { "nothing" };
                     let given = |Fetch { tensor, space, partition, privilege, by_the_first, .. }: &Fetch| {
                         let to = if *by_the_first { " by the first" } else { "" };

@@ -92,8 +92,8 @@ mod substitute;
 
 pub use build::PlanError;
 pub(crate) use graph::rows_of;
-pub use graph::{Fetch, Graph, Launching, Operation, Partition, Pieces};
-pub use order::Order;
+pub use graph::{Fetch, Graph, GraphOperation, Launching, Partition, Pieces};
+pub use order::PlanOrder;
 pub use piece::Piece;
 pub use sequential::{Fetched, RunError, RunLeaf};
 pub use share::Shares;

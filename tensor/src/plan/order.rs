@@ -7,12 +7,12 @@ use crate::notation::IndexVariable;
 /// which is one of the values of all launches. A sequence inside of a launch is regarded as if it were around it: that
 /// is the same, as points do not depend on each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Order {
+pub struct PlanOrder {
     /// Of the leaf's variables, from the outermost: whether it is a launch's, and its extent.
     variables: Vec<(bool, i64)>,
 }
 
-impl Order {
+impl PlanOrder {
     fn count(&self, of_launches: bool) -> i64 {
         self.variables.iter().filter(|(launched, _)| *launched == of_launches).map(|(_, extent)| extent).product()
     }
@@ -67,7 +67,7 @@ impl Order {
 
 impl Plan {
     /// When leaves run.
-    pub fn order(&self) -> Order {
+    pub fn order(&self) -> PlanOrder {
         let mut variables = Vec::new();
         let mut step = &self.root;
         loop {
@@ -80,7 +80,7 @@ impl Plan {
                     variables.push((false, sequence.extent));
                     &sequence.body
                 }
-                Step::Leaf(_) => return Order { variables },
+                Step::Leaf(_) => return PlanOrder { variables },
             };
         }
     }
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn steps_have_values_where_no_points_are() {
-        let order = Order { variables: vec![(false, 3), (true, 0), (true, 2)] };
+        let order = PlanOrder { variables: vec![(false, 3), (true, 0), (true, 2)] };
         assert_eq!((order.steps(), order.points()), (3, 0));
         assert_eq!(order.values(2, 0), [2, 0, 0]);
     }

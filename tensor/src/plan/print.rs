@@ -4,12 +4,12 @@ use std::fmt::{Display, Formatter, Result};
 
 use super::step::{Plan, Privilege, Step, Use};
 use crate::loops::Parameter;
-use crate::notation::{Expression, Literal, Place};
+use crate::notation::{Expression, Literal, TextPlace};
 
 impl Display for Plan {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
         if let Some(initial) = self.initial {
-            let initial = Expression::Literal(Literal::Typed(initial), Place::default());
+            let initial = Expression::Literal(Literal::Typed(initial), TextPlace::default());
             writeln!(formatter, "fill {} with {initial}", self.statement.result())?;
         }
         write(formatter, &self.root, 0)

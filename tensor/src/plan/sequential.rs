@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::graph::{Graph, Launching, Operation};
+use super::graph::{Graph, GraphOperation, Launching};
 use super::piece::Piece;
 use super::step::{Leaf, Plan, Privilege, Step, Use};
 use crate::element::{ElementType, Scalar};
@@ -111,7 +111,7 @@ impl Plan {
             };
             pieces.insert(tensor.name().to_owned(), piece);
         }
-        let mut run = Run { plan: self, run_leaf: leaf, fetched: Vec::new() };
+        let mut run = SequentialRun { plan: self, run_leaf: leaf, fetched: Vec::new() };
         run.step(&self.root, &[], &mut pieces)?;
         let missing = || RunError::Missing(result.name().to_owned());
         Ok((pieces.remove(result.name()).ok_or_else(missing)?.to_array(), run.fetched))
@@ -132,13 +132,13 @@ fn poison(element: ElementType) -> Scalar {
 
 type Pieces = BTreeMap<String, Piece>;
 
-struct Run<'a, 'l> {
+struct SequentialRun<'a, 'l> {
     plan: &'a Plan,
     run_leaf: &'a mut RunLeaf<'l>,
     fetched: Vec<Fetched>,
 }
 
-impl Run<'_, '_> {
+impl SequentialRun<'_, '_> {
     fn step(&mut self, step: &Step, values: &[i64], pieces: &mut Pieces) -> Result<(), RunError> {
         let (extents, fixed, uses, body) = match step {
             Step::Launch(launch) => (launch.extents.clone(), &launch.fixed, &launch.uses, &launch.body),
@@ -268,14 +268,14 @@ impl Graph {
             pieces.insert(tensor.name().to_owned(), piece);
         }
         self.run(&mut |operation, step| match operation {
-            Operation::Partition(_) | Operation::Loop { .. } => Ok(()),
-            Operation::Fill { tensor, value } => {
+            GraphOperation::Partition(_) | GraphOperation::Loop { .. } => Ok(()),
+            GraphOperation::Fill { tensor, value } => {
                 let tensor = &self.tensors[*tensor];
                 let filled = Piece::filled(Rectangle::whole(tensor.dimensions()), *value);
                 pieces.insert(tensor.name().to_owned(), filled);
                 Ok(())
             }
-            Operation::Launch(launching) => {
+            GraphOperation::Launch(launching) => {
                 let points = 0..launching.order.points();
                 points.into_iter().try_for_each(|point| self.point(launching, step, point, &mut pieces))
             }

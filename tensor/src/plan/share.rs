@@ -26,14 +26,14 @@ pub struct Shares {
 }
 
 /// A loop whose values are parts of positions.
-struct Shared<'a> {
+struct SharedLoop<'a> {
     positions: &'a Positions,
     parts: i64,
     /// The number of the loop.
     by: usize,
 }
 
-impl<'a> Shared<'a> {
+impl<'a> SharedLoop<'a> {
     /// That among the loops over `fixed`; none if there is none, or the positions begin below those of other loops.
     fn find(statement: &'a Statement, fixed: &[IndexVariable]) -> Option<Self> {
         let divided = |relation: &'a Relation, positions: &'a Positions| match relation {
@@ -57,7 +57,7 @@ impl<'a> Shared<'a> {
 /// Whether the values of a loop, one of `fixed`, are parts of the positions of a level of an operand, which is the last
 /// one of the result.
 pub(super) fn is_by(statement: &Statement, fixed: &[IndexVariable], variable: &IndexVariable) -> bool {
-    Shared::find(statement, fixed).is_some_and(|Shared { positions, by, .. }| {
+    SharedLoop::find(statement, fixed).is_some_and(|SharedLoop { positions, by, .. }| {
         fixed[by] == *variable && positions.level + 1 == statement.result().format().rank()
     })
 }
@@ -90,7 +90,7 @@ impl<'s> Share<'s> {
         variable: &TensorVariable,
         space: Space,
     ) -> Option<Self> {
-        let Shared { positions, parts, by } = Shared::find(statement, fixed)?;
+        let SharedLoop { positions, parts, by } = SharedLoop::find(statement, fixed)?;
         let of = &positions.access.tensor;
         let rows = match space {
             Space::Elements => Some(row_of(&accesses(statement, variable), positions.variable(0))?),

@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::concrete::{Statement, Substitution};
 use crate::cost::Rates;
-use crate::loops::{BinaryOperator, Names, Reduction};
-use crate::notation::{Access, Assignment, Expression, IndexVariable, Literal, Place, TensorVariable};
+use crate::loops::{BinaryOperator, FreshNames, Reduction};
+use crate::notation::{Access, Assignment, Expression, IndexVariable, Literal, TensorVariable, TextPlace};
 
 /// More factors are left as they are: the number of orders grows fast.
 const MOST: usize = 8;
@@ -22,7 +22,7 @@ const DIMENSIONS: usize = 4;
 const GAIN: f64 = 1.5;
 
 /// The assignments that together do the same as `statement`; itself, if that is expected to be as fast.
-pub(super) fn divide(statement: &Assignment, rates: &Rates, names: &mut Names) -> Vec<Assignment> {
+pub(super) fn divide(statement: &Assignment, rates: &Rates, names: &mut FreshNames) -> Vec<Assignment> {
     let whole = || vec![statement.clone()];
     let Some(product) = Product::of(statement) else { return whole() };
     let Some(plan) = Planner { product: &product, rates, known: BTreeMap::new() }.best(product.all()) else {
@@ -99,7 +99,7 @@ impl Product {
                 self.collect(operand)?;
                 let minus = match self.coefficient.take() {
                     Some(coefficient) => Expression::Negate(Box::new(coefficient)),
-                    None => Expression::Literal(Literal::Integer(-1), Place::default()),
+                    None => Expression::Literal(Literal::Integer(-1), TextPlace::default()),
                 };
                 self.coefficient = Some(minus);
             }
@@ -172,30 +172,30 @@ impl Product {
 
 /// How a set of factors is multiplied.
 #[derive(Clone)]
-struct Order {
+struct FactorOrder {
     set: Set,
     /// Both parts, unless it is one factor.
-    parts: Option<Box<[Order; 2]>>,
+    parts: Option<Box<[FactorOrder; 2]>>,
     seconds: f64,
 }
 
 struct Planner<'a> {
     product: &'a Product,
     rates: &'a Rates,
-    known: BTreeMap<Set, Option<Order>>,
+    known: BTreeMap<Set, Option<FactorOrder>>,
 }
 
 impl Planner<'_> {
     /// The fastest way to multiply a set of factors; none if temporary tensors would have too many dimensions.
-    fn best(&mut self, set: Set) -> Option<Order> {
+    fn best(&mut self, set: Set) -> Option<FactorOrder> {
         if set.len() == 1 {
-            return Some(Order { set, parts: None, seconds: 0.0 });
+            return Some(FactorOrder { set, parts: None, seconds: 0.0 });
         }
         if let Some(known) = self.known.get(&set) {
             return known.clone();
         }
         let members: Vec<usize> = set.iter().copied().collect();
-        let mut best: Option<Order> = None;
+        let mut best: Option<FactorOrder> = None;
         // Each division once: the first factor is in the first part, which of equally good ones is as long as it can
         // be.
         for chosen in (0..(1_usize << (members.len() - 1)) - 1).rev() {
@@ -210,7 +210,7 @@ impl Planner<'_> {
             let Some(own) = self.seconds(&one.set, &two.set, &set) else { continue };
             let seconds = own + one.seconds + two.seconds;
             if best.as_ref().is_none_or(|best| seconds < best.seconds) {
-                best = Some(Order { set: set.clone(), parts: Some(Box::new([one, two])), seconds });
+                best = Some(FactorOrder { set: set.clone(), parts: Some(Box::new([one, two])), seconds });
             }
         }
         self.known.insert(set, best.clone());
@@ -239,7 +239,7 @@ impl Planner<'_> {
 /// Writes the assignments of an order.
 struct Maker<'a> {
     product: Product,
-    names: &'a mut Names,
+    names: &'a mut FreshNames,
     parts: Vec<Assignment>,
 }
 
@@ -258,7 +258,7 @@ impl Maker<'_> {
         }
     }
 
-    fn write(&mut self, order: &Order, statement: &Assignment) -> Option<()> {
+    fn write(&mut self, order: &FactorOrder, statement: &Assignment) -> Option<()> {
         let [one, two] = &**order.parts.as_ref()?;
         let (one, two) = (self.operand(one)?, self.operand(two)?);
         let value = product_of(one, two);
@@ -267,7 +267,7 @@ impl Maker<'_> {
     }
 
     /// The tensor that holds the product of a set of factors.
-    fn operand(&mut self, order: &Order) -> Option<Access> {
+    fn operand(&mut self, order: &FactorOrder) -> Option<Access> {
         let Some(parts) = &order.parts else { return Some(self.product.factors[*order.set.first()?].clone()) };
         let (one, two) = (self.operand(&parts[0])?, self.operand(&parts[1])?);
         let target = self.temporary(&self.product.kept(&order.set));
@@ -279,7 +279,7 @@ impl Maker<'_> {
     fn temporary(&mut self, variables: &[IndexVariable]) -> Access {
         let dimensions: Vec<i64> = variables.iter().map(|variable| self.product.extents[variable]).collect();
         let tensor = TensorVariable::new(&self.names.fresh("t"), self.product.left.tensor.element(), dimensions);
-        Access { tensor, variables: variables.to_vec(), place: Place::default() }
+        Access { tensor, variables: variables.to_vec(), place: TextPlace::default() }
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) use self::terms::terms;
 pub use self::work::OfNothing;
 use crate::cost::Rates;
 use crate::element::ElementType;
-use crate::loops::Names;
+use crate::loops::FreshNames;
 use crate::notation::{
     self, Assignment, DenseArray, EvaluateError, IndexVariable, NotationError, NotationErrorKind, TensorVariable,
 };
@@ -180,7 +180,7 @@ impl Program {
     ///
     /// Each element is the same, up to rounding.
     pub fn divided(&self, rates: &Rates) -> Self {
-        let mut names = Names::default();
+        let mut names = FreshNames::default();
         for statement in &self.statements {
             statement.tensors().iter().for_each(|tensor| _ = names.fresh(tensor.name()));
             statement.extents().keys().for_each(|variable| _ = names.fresh(variable.name()));

@@ -2,7 +2,7 @@
 
 use super::error::Reason;
 use super::{pos, select};
-use crate::concrete::{Loop, Node, Relation, Statement};
+use crate::concrete::{Loop, Relation, Statement, StatementNode};
 use crate::notation::IndexVariable;
 
 pub(super) fn apply(
@@ -23,7 +23,8 @@ pub(super) fn apply(
     let mut changed = statement.clone();
     changed.extents.insert(bounded.clone(), extent);
     changed.relations.push(Relation::Bound { parent: variable.clone(), bounded: bounded.clone() });
-    changed.body =
-        changed.body.replace(variable, &mut |_, body| Node::Forall(Loop::new(bounded.clone()), Box::new(body)));
+    changed.body = changed
+        .body
+        .replace(variable, &mut |_, body| StatementNode::Forall(Loop::new(bounded.clone()), Box::new(body)));
     Ok(changed)
 }

@@ -2,7 +2,7 @@
 
 use super::error::Reason;
 use super::select;
-use crate::concrete::{Loop, Node, Relation, Statement};
+use crate::concrete::{Loop, Relation, Statement, StatementNode};
 use crate::notation::IndexVariable;
 
 pub(super) fn apply(
@@ -13,7 +13,7 @@ pub(super) fn apply(
 ) -> Result<Statement, Reason> {
     let (_, body) = select::find_plain(statement, outer)?;
     select::find_plain(statement, inner)?;
-    if !matches!(body, Node::Forall(directly, _) if directly.variable == *inner) {
+    if !matches!(body, StatementNode::Forall(directly, _) if directly.variable == *inner) {
         return Err(Reason::NotDirectlyInside { outer: outer.clone(), inner: inner.clone() });
     }
     select::check_new(statement, [fused.name()])?;
@@ -25,7 +25,7 @@ pub(super) fn apply(
     changed.extents.insert(fused.clone(), pairs);
     changed.relations.push(Relation::Fuse { outer: outer.clone(), inner: inner.clone(), fused: fused.clone(), extent });
     changed.body = changed.body.replace(outer, &mut |_, body| match body {
-        Node::Forall(_, body) => Node::Forall(Loop::new(fused.clone()), body),
+        StatementNode::Forall(_, body) => StatementNode::Forall(Loop::new(fused.clone()), body),
         other => other,
     });
     Ok(changed)

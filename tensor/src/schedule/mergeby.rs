@@ -2,7 +2,7 @@
 
 use super::error::Reason;
 use super::{precompute, select, store};
-use crate::concrete::{Merge, Node, Statement};
+use crate::concrete::{Merge, Statement, StatementNode};
 use crate::format::{Format, Level};
 use crate::lower;
 use crate::notation::{Access, Expression, IndexVariable};
@@ -57,15 +57,17 @@ fn kept<'a>(statement: &Statement, variable: &IndexVariable, point: &[&'a Access
 }
 
 /// The variables of the loops around the one over `variable`, from the outermost.
-fn around(node: &Node, variable: &IndexVariable) -> Option<Vec<IndexVariable>> {
+fn around(node: &StatementNode, variable: &IndexVariable) -> Option<Vec<IndexVariable>> {
     match node {
-        Node::Forall(outer, _) if outer.variable == *variable => Some(Vec::new()),
-        Node::Forall(outer, body) => {
+        StatementNode::Forall(outer, _) if outer.variable == *variable => Some(Vec::new()),
+        StatementNode::Forall(outer, body) => {
             let inside = around(body, variable)?;
             Some([vec![outer.variable.clone()], inside].concat())
         }
-        Node::Where { consumer, producer, .. } => around(consumer, variable).or_else(|| around(producer, variable)),
-        Node::Assign { .. } => None,
+        StatementNode::Where { consumer, producer, .. } => {
+            around(consumer, variable).or_else(|| around(producer, variable))
+        }
+        StatementNode::Assign { .. } => None,
     }
 }
 

@@ -49,13 +49,13 @@ const COMMANDS: &[(&str, &str)] = &[
 
 /// A part of the text.
 #[derive(Clone, Copy)]
-struct Part<'a> {
+struct TextPart<'a> {
     text: &'a str,
     /// The offset of its beginning.
     start: usize,
 }
 
-impl<'a> Part<'a> {
+impl<'a> TextPart<'a> {
     /// The same without white space around it.
     fn trimmed(self) -> Self {
         let text = self.text.trim_start();
@@ -98,7 +98,7 @@ struct Reader<'a> {
 type Parsed<T> = Result<T, ParseError>;
 
 impl Reader<'_> {
-    fn wrong<T>(&self, at: Part<'_>, expected: impl Into<String>) -> Parsed<T> {
+    fn wrong<T>(&self, at: TextPart<'_>, expected: impl Into<String>) -> Parsed<T> {
         let before = &self.text[..at.start];
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
@@ -107,34 +107,34 @@ impl Reader<'_> {
         Err(ParseError { line, column, expected: expected.into(), found })
     }
 
-    fn name(&self, part: Part<'_>, what: &str) -> Parsed<String> {
+    fn name(&self, part: TextPart<'_>, what: &str) -> Parsed<String> {
         if is_name(part.text) { Ok(part.text.to_owned()) } else { self.wrong(part, what) }
     }
 
-    fn variable(&self, part: Part<'_>) -> Parsed<IndexVariable> {
+    fn variable(&self, part: TextPart<'_>) -> Parsed<IndexVariable> {
         self.name(part, "an index variable").map(IndexVariable::from)
     }
 
-    fn number<T: FromStr>(&self, part: Part<'_>) -> Parsed<T> {
+    fn number<T: FromStr>(&self, part: TextPart<'_>) -> Parsed<T> {
         part.text.parse().or_else(|_| self.wrong(part, "a number"))
     }
 
     /// Several things in braces, or one without.
-    fn group<T>(&self, part: Part<'_>, read: impl Fn(Part<'_>) -> Parsed<T>) -> Parsed<Vec<T>> {
+    fn group<T>(&self, part: TextPart<'_>, read: impl Fn(TextPart<'_>) -> Parsed<T>) -> Parsed<Vec<T>> {
         let Some(inside) = part.text.strip_prefix('{') else { return Ok(vec![read(part)?]) };
         let Some(inside) = inside.strip_suffix('}') else { return self.wrong(part, "a list with `}` at its end") };
-        let inside = Part { text: inside, start: part.start + 1 };
+        let inside = TextPart { text: inside, start: part.start + 1 };
         if inside.trimmed().text.is_empty() {
             return Ok(Vec::new());
         }
         inside.split(|letter| letter == ',').into_iter().map(|item| read(item.trimmed())).collect()
     }
 
-    fn variables(&self, part: Part<'_>) -> Parsed<Vec<IndexVariable>> {
+    fn variables(&self, part: TextPart<'_>) -> Parsed<Vec<IndexVariable>> {
         self.group(part, |part| self.variable(part))
     }
 
-    fn command(&self, part: Part<'_>) -> Parsed<Command> {
+    fn command(&self, part: TextPart<'_>) -> Parsed<Command> {
         let end = part.text.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
         let name = &part.text[..end.unwrap_or(part.text.len())];
         let Some((_, form)) = COMMANDS.iter().find(|(known, _)| *known == name) else {
@@ -145,8 +145,9 @@ impl Reader<'_> {
         let Some(arguments) = inside.text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else {
             return self.wrong(inside, *form);
         };
-        let arguments = Part { text: arguments, start: inside.start + 1 };
-        let arguments: Vec<Part<'_>> = arguments.split(|letter| letter == ',').into_iter().map(Part::trimmed).collect();
+        let arguments = TextPart { text: arguments, start: inside.start + 1 };
+        let arguments: Vec<TextPart<'_>> =
+            arguments.split(|letter| letter == ',').into_iter().map(TextPart::trimmed).collect();
         let one = |part| self.variable(part);
         Ok(match (name, &arguments[..]) {
             ("split", &[variable, outer, inner, factor]) => Command::Split {
@@ -233,7 +234,7 @@ impl Reader<'_> {
         })
     }
 
-    fn expression(&self, part: Part<'_>) -> Parsed<notation::Expression> {
+    fn expression(&self, part: TextPart<'_>) -> Parsed<notation::Expression> {
         notation::parse_expression(part.text, &self.tensors).or_else(|error| {
             let place = error.span().map_or(0, |span| span.start.min(part.text.len()));
             self.wrong(part.from(place), format!("an expression ({})", error.kind))
@@ -259,8 +260,8 @@ impl Schedule {
             .collect();
         let without = without.join("\n");
         let mut reader = Reader { text, tensors: tensors.to_vec() };
-        let whole = Part { text: &without, start: 0 };
-        let parts = whole.split(|letter| matches!(letter, ';' | '\n')).into_iter().map(Part::trimmed);
+        let whole = TextPart { text: &without, start: 0 };
+        let parts = whole.split(|letter| matches!(letter, ';' | '\n')).into_iter().map(TextPart::trimmed);
         let mut commands = Vec::new();
         for part in parts.filter(|part| !part.text.is_empty()) {
             let command = reader.command(part)?;
@@ -291,7 +292,7 @@ impl FromStr for Command {
     /// Reads one command, as it is printed, without expressions of tensors.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let text = text.trim();
-        Reader { text, tensors: Vec::new() }.command(Part { text, start: 0 })
+        Reader { text, tensors: Vec::new() }.command(TextPart { text, start: 0 })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::error::Reason;
 use super::select;
-use crate::concrete::{Loop, Node, Positions, Relation, Statement};
+use crate::concrete::{Loop, Positions, Relation, Statement, StatementNode};
 use crate::format::{Format, Level};
 use crate::lower;
 use crate::notation::{Access, IndexVariable};
@@ -30,8 +30,9 @@ pub(super) fn apply(
     // Where everything is stored there are as many positions as coordinates.
     changed.extents.insert(position.clone(), statement.extents[variable]);
     changed.relations.push(Relation::Positions(positions));
-    changed.body =
-        changed.body.replace(variable, &mut |_, body| Node::Forall(Loop::new(position.clone()), Box::new(body)));
+    changed.body = changed
+        .body
+        .replace(variable, &mut |_, body| StatementNode::Forall(Loop::new(position.clone()), Box::new(body)));
     Ok(changed)
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::error::Reason;
 use super::select;
-use crate::concrete::{Loop, Node, Relation, Statement, with_lengths};
-use crate::loops::{Names, Reduction};
+use crate::concrete::{Loop, Relation, Statement, StatementNode, with_lengths};
+use crate::loops::{FreshNames, Reduction};
 use crate::notation::{Access, BinaryOperator, Expression, IndexVariable, TensorVariable, element_of, typed};
 
 pub(super) fn apply(
@@ -56,7 +56,7 @@ pub(super) fn apply(
     }
     let dimensions: Vec<i64> = variables.iter().map(|variable| statement.extents[variable]).collect();
     let tensor = TensorVariable::new(workspace, element_of(&instance(site.value, &is_it)), dimensions);
-    let plan = Plan { statement, is_it: &is_it, variables, inside, tensor };
+    let plan = PrecomputePlan { statement, is_it: &is_it, variables, inside, tensor };
     plan.carry_out(site.target.tensor.name())
 }
 
@@ -91,7 +91,7 @@ fn count(expression: &Expression, is_it: &dyn Fn(&Expression) -> bool) -> usize 
     expression.operands().into_iter().map(|operand| count(operand, is_it)).sum()
 }
 
-struct Plan<'a> {
+struct PrecomputePlan<'a> {
     statement: &'a Statement,
     is_it: &'a dyn Fn(&Expression) -> bool,
     variables: &'a [IndexVariable],
@@ -111,7 +111,7 @@ struct Sides {
     reduces: bool,
 }
 
-impl Plan<'_> {
+impl PrecomputePlan<'_> {
     fn carry_out(&self, target: &str) -> Result<Statement, Reason> {
         let mut changed = self.statement.clone();
         let mut failure = None;
@@ -126,26 +126,26 @@ impl Plan<'_> {
     /// result contains.
     fn rewrite(
         &self,
-        node: Node,
+        node: StatementNode,
         target: &str,
         nest: &mut Vec<Loop>,
         changed: &mut Statement,
         failure: &mut Option<Reason>,
-    ) -> Node {
+    ) -> StatementNode {
         match node {
-            Node::Forall(outer, body) => {
+            StatementNode::Forall(outer, body) => {
                 nest.push(outer);
                 self.rewrite(*body, target, nest, changed, failure)
             }
-            Node::Where { workspace, consumer, producer } => {
+            StatementNode::Where { workspace, consumer, producer } => {
                 let around = std::mem::take(nest);
                 let consumer = Box::new(self.rewrite(*consumer, target, &mut Vec::new(), changed, failure));
                 let producer = Box::new(self.rewrite(*producer, target, &mut Vec::new(), changed, failure));
-                Node::Where { workspace, consumer, producer }.in_loops(around.into_iter())
+                StatementNode::Where { workspace, consumer, producer }.in_loops(around.into_iter())
             }
-            Node::Assign { target: access, operator, value } => {
+            StatementNode::Assign { target: access, operator, value } => {
                 let nest = std::mem::take(nest);
-                let assignment = Node::Assign { target: access.clone(), operator, value: value.clone() };
+                let assignment = StatementNode::Assign { target: access.clone(), operator, value: value.clone() };
                 if access.tensor.name() != target || !contains(&value, self.is_it) {
                     return assignment.in_loops(nest.into_iter());
                 }
@@ -227,7 +227,7 @@ impl Plan<'_> {
         operator: Option<Reduction>,
         value: &Expression,
         changed: &mut Statement,
-    ) -> Node {
+    ) -> StatementNode {
         let kept = nest.iter().position(|outer| Some(&outer.variable) == sides.shared.as_ref()).map_or(0, |at| at + 1);
         for (variable, inside) in self.variables.iter().zip(self.inside) {
             changed.extents.insert(inside.clone(), self.statement.extents[variable]);
@@ -251,13 +251,13 @@ impl Plan<'_> {
             });
         }
         changed.relations.extend(copied.into_iter().map(|relation| relation.rename(&renamed)));
-        let producer = Node::Assign {
+        let producer = StatementNode::Assign {
             target: self.tensor.at(self.inside),
             operator: operator.filter(|_| sides.reduces),
             value: expression.rename(&|variable| renamed.get(variable).unwrap_or(variable).clone()),
         };
-        let consumer = Node::Assign { target, operator, value: self.with_workspace(value, self.variables) };
-        Node::Where {
+        let consumer = StatementNode::Assign { target, operator, value: self.with_workspace(value, self.variables) };
+        StatementNode::Where {
             workspace: self.tensor.clone(),
             consumer: Box::new(consumer.in_loops(sides.consumer.into_iter().rev())),
             producer: Box::new(producer.in_loops(sides.producer.into_iter().rev())),
@@ -291,7 +291,7 @@ impl Plan<'_> {
         if !sources.contains(&true) {
             return false;
         }
-        let mut names = Names::default();
+        let mut names = FreshNames::default();
         for parent in relation.parents() {
             let name = loop {
                 let name = names.fresh(parent.name());

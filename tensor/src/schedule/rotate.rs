@@ -2,7 +2,7 @@
 
 use super::error::Reason;
 use super::select;
-use crate::concrete::{Loop, Node, Relation, Statement};
+use crate::concrete::{Loop, Relation, Statement, StatementNode};
 use crate::notation::IndexVariable;
 
 pub(super) fn apply(
@@ -32,6 +32,7 @@ pub(super) fn apply(
         result: result.clone(),
         extent,
     });
-    changed.body = changed.body.replace(target, &mut |_, body| Node::Forall(Loop::new(result.clone()), Box::new(body)));
+    changed.body =
+        changed.body.replace(target, &mut |_, body| StatementNode::Forall(Loop::new(result.clone()), Box::new(body)));
     Ok(changed)
 }

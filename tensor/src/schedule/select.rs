@@ -1,11 +1,14 @@
 //! Functions that commands have in common: finding loops, and making names.
 
 use super::error::Reason;
-use crate::concrete::{Execution, Loop, Merge, Node, Statement};
+use crate::concrete::{Execution, Loop, Merge, Statement, StatementNode};
 use crate::notation::{IndexVariable, is_name};
 
 /// The loop over `variable` and its body.
-pub(super) fn find<'a>(statement: &'a Statement, variable: &IndexVariable) -> Result<(&'a Loop, &'a Node), Reason> {
+pub(super) fn find<'a>(
+    statement: &'a Statement,
+    variable: &IndexVariable,
+) -> Result<(&'a Loop, &'a StatementNode), Reason> {
     statement.body.find(variable).ok_or_else(|| match statement.recovery(variable) {
         Some(relation) => Reason::Derived { variable: variable.clone(), relation: relation.to_string() },
         None => {
@@ -20,7 +23,7 @@ pub(super) fn find<'a>(statement: &'a Statement, variable: &IndexVariable) -> Re
 pub(super) fn find_plain<'a>(
     statement: &'a Statement,
     variable: &IndexVariable,
-) -> Result<(&'a Loop, &'a Node), Reason> {
+) -> Result<(&'a Loop, &'a StatementNode), Reason> {
     let found = find(statement, variable)?;
     if found.0.is_plain() {
         return Ok(found);
@@ -80,7 +83,7 @@ pub(super) fn check_positive(what: &'static str, value: i64) -> Result<(), Reaso
 pub(super) fn nest<'a>(
     statement: &'a Statement,
     variables: &[IndexVariable],
-) -> Result<(Vec<&'a Loop>, &'a Node), Reason> {
+) -> Result<(Vec<&'a Loop>, &'a StatementNode), Reason> {
     check_list("variables", variables)?;
     for variable in variables {
         find(statement, variable)?;
@@ -91,7 +94,7 @@ pub(super) fn nest<'a>(
     let mut found = vec![next];
     while found.len() < variables.len() {
         let between = match body {
-            Node::Forall(inner, deeper) => {
+            StatementNode::Forall(inner, deeper) => {
                 let between = &next.variable;
                 (next, body) = (inner, deeper);
                 if variables.contains(&next.variable) {
@@ -100,8 +103,12 @@ pub(super) fn nest<'a>(
                 }
                 format!("{} is directly inside of {between}", next.variable)
             }
-            Node::Where { workspace, .. } => format!("the workspace {workspace} is made inside of {}", next.variable),
-            Node::Assign { target, .. } => format!("the assignment to {target} is inside of {}", next.variable),
+            StatementNode::Where { workspace, .. } => {
+                format!("the workspace {workspace} is made inside of {}", next.variable)
+            }
+            StatementNode::Assign { target, .. } => {
+                format!("the assignment to {target} is inside of {}", next.variable)
+            }
         };
         let listed: Vec<_> = variables.iter().map(IndexVariable::name).collect();
         return Err(Reason::NotContiguous { listed: listed.join(", "), between });
@@ -114,7 +121,7 @@ pub(super) fn with_loop(statement: &Statement, variable: &IndexVariable, change:
     let mut changed = statement.clone();
     changed.body = changed.body.replace(variable, &mut |mut outer, body| {
         change(&mut outer);
-        Node::Forall(outer, Box::new(body))
+        StatementNode::Forall(outer, Box::new(body))
     });
     changed
 }

@@ -2,7 +2,7 @@
 
 use super::error::Reason;
 use super::select;
-use crate::concrete::{Loop, Node, Relation, Statement};
+use crate::concrete::{Loop, Relation, Statement, StatementNode};
 use crate::notation::IndexVariable;
 
 pub(super) fn apply(
@@ -32,7 +32,7 @@ pub(super) fn in_two(statement: &Statement, relation: Relation, extents: [i64; 2
     let children: Vec<IndexVariable> = relation.children().into_iter().cloned().collect();
     changed.extents.extend(children.iter().cloned().zip(extents));
     changed.body = changed.body.replace(relation.parents()[0], &mut |_, body| {
-        children.iter().rev().fold(body, |body, child| Node::Forall(Loop::new(child.clone()), Box::new(body)))
+        children.iter().rev().fold(body, |body, child| StatementNode::Forall(Loop::new(child.clone()), Box::new(body)))
     });
     changed.relations.push(relation);
     changed

@@ -2,7 +2,7 @@
 
 use super::error::Reason;
 use super::select;
-use crate::concrete::{Node, Statement, Substitution};
+use crate::concrete::{Statement, StatementNode, Substitution};
 use crate::notation::IndexVariable;
 use crate::substitute::{self, Nest};
 
@@ -26,7 +26,7 @@ pub(super) fn apply(
     if let Some(tensor) = statement.tensors().into_iter().find(|tensor| !tensor.format().is_dense()) {
         return Err(refuse(format!("loops over what {} stores as {}", tensor.name(), tensor.format())));
     }
-    if let Node::Forall(inner, _) = body {
+    if let StatementNode::Forall(inner, _) = body {
         return Err(refuse(format!("loops with a loop over {} inside", inner.variable)));
     }
     let outermost = &nest[0].variable;

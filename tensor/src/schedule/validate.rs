@@ -3,7 +3,7 @@
 use super::error::Reason;
 use super::pos;
 use super::select::describe;
-use crate::concrete::{Execution, Loop, Node, Statement, Unit};
+use crate::concrete::{Execution, Loop, Statement, StatementNode, Unit};
 use crate::notation::IndexVariable;
 
 /// All rules that concern several loops at once.
@@ -54,19 +54,19 @@ fn communicated_once(statement: &Statement) -> Result<(), Reason> {
 
 /// Checks that each loop is allowed by the loops and workspaces around it.
 fn surroundings<'a>(
-    node: &'a Node,
+    node: &'a StatementNode,
     around: &mut Vec<&'a Loop>,
     workspace: Option<(&str, &'static str)>,
 ) -> Result<(), Reason> {
     match node {
-        Node::Assign { .. } => Ok(()),
-        Node::Where { workspace: made, consumer, producer } => {
+        StatementNode::Assign { .. } => Ok(()),
+        StatementNode::Where { workspace: made, consumer, producer } => {
             let inside = "distribute or communicate around the workspace, not inside of its computation";
             let beside = "distribute or communicate around the workspace, not where it is used";
             surroundings(consumer, around, Some((made.name(), beside)))?;
             surroundings(producer, around, Some((made.name(), inside)))
         }
-        Node::Forall(this, body) => {
+        StatementNode::Forall(this, body) => {
             let variable = || this.variable.clone();
             if let Execution::Parallel(unit) = this.execution
                 && let Some((outer, outer_unit)) = around.iter().find_map(|outer| match outer.execution {
@@ -103,7 +103,7 @@ fn surroundings<'a>(
 }
 
 /// Each element that is assigned inside of the loop over `variable` belongs to one of its iterations.
-pub(super) fn check_races(statement: &Statement, variable: &IndexVariable, body: &Node) -> Result<(), Reason> {
+pub(super) fn check_races(statement: &Statement, variable: &IndexVariable, body: &StatementNode) -> Result<(), Reason> {
     let private = body.workspaces();
     for site in body.sites() {
         let target = site.target;

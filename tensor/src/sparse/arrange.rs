@@ -3,7 +3,7 @@
 
 use super::blocks::in_blocks;
 use super::order::{compressed, edges, in_order, native};
-use crate::concrete::{Loop, Node, Statement, Unit};
+use crate::concrete::{Loop, Statement, StatementNode, Unit};
 use crate::format::{Format, Level};
 use crate::lower::{Appending, adds_up};
 use crate::notation::{Access, Assignment, IndexVariable, TensorVariable};
@@ -184,9 +184,9 @@ fn is_made_here(statement: &Statement, access: &Access) -> bool {
 }
 
 /// The variables of the loops directly inside of one another from here on, and what is inside of them.
-pub(super) fn nest(node: &Node) -> (Vec<IndexVariable>, &Node) {
+pub(super) fn nest(node: &StatementNode) -> (Vec<IndexVariable>, &StatementNode) {
     let (mut variables, mut node) = (Vec::new(), node);
-    while let Node::Forall(outer, body) = node {
+    while let StatementNode::Forall(outer, body) = node {
         variables.push(outer.variable.clone());
         node = body;
     }
@@ -204,17 +204,17 @@ pub(super) fn order_of_result(statement: &Statement, nest: &[IndexVariable]) -> 
 }
 
 /// The nest of a statement in an order, and those inside of it each in one that levels allow.
-fn reordered(node: Node, order: &[IndexVariable]) -> Node {
+fn reordered(node: StatementNode, order: &[IndexVariable]) -> StatementNode {
     let mut loops: Vec<Loop> = Vec::new();
     let mut node = node;
-    while let Node::Forall(outer, body) = node {
+    while let StatementNode::Forall(outer, body) = node {
         loops.push(outer);
         node = *body;
     }
     let place = |outer: &Loop| order.iter().position(|variable| *variable == outer.variable);
     loops.sort_by_key(place);
     let inside = match node {
-        Node::Where { workspace, consumer, producer } => {
+        StatementNode::Where { workspace, consumer, producer } => {
             let [consumer, producer] = [consumer, producer].map(|node| {
                 let (variables, inside) = nest(&node);
                 let accesses: Vec<Access> =
@@ -229,7 +229,7 @@ fn reordered(node: Node, order: &[IndexVariable]) -> Node {
                 };
                 Box::new(reordered(*node, &in_order(&variables, &before, &is_sparse)))
             });
-            Node::Where { workspace, consumer, producer }
+            StatementNode::Where { workspace, consumer, producer }
         }
         other => other,
     };
@@ -241,7 +241,7 @@ fn reordered(node: Node, order: &[IndexVariable]) -> Node {
 fn gathered(statement: Statement) -> Statement {
     let Some(appending) = Appending::new(&statement) else { return statement };
     let (variables, inside) = nest(&statement.body);
-    let Node::Assign { target, value, .. } = inside else { return statement };
+    let StatementNode::Assign { target, value, .. } = inside else { return statement };
     let is_kept = |variable: &&IndexVariable| target.variables.contains(variable);
     let first = variables.iter().position(|variable| !is_kept(&variable)).unwrap_or(variables.len());
     let kept: Vec<&IndexVariable> = variables[first..].iter().filter(is_kept).collect();

@@ -4,7 +4,7 @@
 //! the row in registers, all along the row of `A`, if the block has a fixed length: what is loaded and stored for each
 //! element of `A` is a row of `X` then, and not one of `Y` too.
 
-use crate::concrete::{Node, Statement, Unit};
+use crate::concrete::{Statement, StatementNode, Unit};
 use crate::notation::IndexVariable;
 use crate::schedule::{Races, ScheduleError};
 
@@ -15,11 +15,11 @@ const LENGTHS: [i64; 3] = [32, 16, 8];
 /// these are directly around it, and its blocks on lanes.
 pub(super) fn in_blocks(statement: &Statement, innermost: &IndexVariable) -> Option<Statement> {
     let (mut loops, mut node) = (Vec::new(), statement.body());
-    while let Node::Forall(outer, body) = node {
+    while let StatementNode::Forall(outer, body) = node {
         loops.push(outer.variable.clone());
         node = body;
     }
-    let Node::Assign { target, operator: Some(_), value } = node else { return None };
+    let StatementNode::Assign { target, operator: Some(_), value } = node else { return None };
     let is_kept = |variable: &IndexVariable| target.variables.contains(variable);
     let reducing: Vec<IndexVariable> = loops.iter().filter(|variable| !is_kept(variable)).cloned().collect();
     let is_nest = loops.ends_with(&[&reducing[..], std::slice::from_ref(innermost)].concat());

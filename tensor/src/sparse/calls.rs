@@ -66,7 +66,7 @@ impl Loops {
 }
 
 /// The memory that a kernel writes to.
-pub(super) enum Written<'w> {
+pub(super) enum WrittenMemory<'w> {
     Elements(View<'w>),
     Counts(&'w mut [i64]),
     Again { next: &'w mut [i64], levels: &'w LevelData, values: View<'w> },
@@ -74,7 +74,7 @@ pub(super) enum Written<'w> {
     Entries { next: &'w mut [i64], coordinates: &'w mut [Coordinates], values: View<'w> },
 }
 
-impl Written<'_> {
+impl WrittenMemory<'_> {
     /// The type of the numbers of a component of the result's last level.
     pub(super) fn type_of(&self, what: &str) -> ElementType {
         match self {
@@ -115,7 +115,7 @@ impl Calls<'_> {
     }
 
     /// Calls the kernel that gives `output`.
-    pub(super) fn call(&self, output: Output, mut written: Written<'_>) -> Result<(), SparseError> {
+    pub(super) fn call(&self, output: Output, mut written: WrittenMemory<'_>) -> Result<(), SparseError> {
         let made = self.made(output, &|what| written.type_of(what));
         let numbers = |name: &str, level: usize, component: &str| {
             Numbers::of(self.operands[name].levels()[level].component(component))
@@ -133,14 +133,14 @@ impl Calls<'_> {
         let (mut elements, mut next, mut coordinates, mut values) = (None, None, Vec::new(), None);
         let mut known = [None, None];
         match &mut written {
-            Written::Elements(view) => elements = Some(view),
-            Written::Counts(counts) => next = Some(&mut **counts),
-            Written::Beside(stored) => values = Some(stored),
-            Written::Again { next: to, levels, values: stored } => {
+            WrittenMemory::Elements(view) => elements = Some(view),
+            WrittenMemory::Counts(counts) => next = Some(&mut **counts),
+            WrittenMemory::Beside(stored) => values = Some(stored),
+            WrittenMemory::Again { next: to, levels, values: stored } => {
                 (next, values) = (Some(&mut **to), Some(stored));
                 known = ["pos", "crd"].map(|what| Some(Numbers::of(levels.component(what))));
             }
-            Written::Entries { next: to, coordinates: all, values: stored } => {
+            WrittenMemory::Entries { next: to, coordinates: all, values: stored } => {
                 (next, values) = (Some(&mut **to), Some(stored));
                 coordinates = all.iter_mut().map(Some).collect();
             }

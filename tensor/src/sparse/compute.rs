@@ -9,7 +9,7 @@ use super::data::Data;
 use super::entries::by_entries;
 use super::error::SparseError;
 use super::reshape::{as_scheduled, in_blocks};
-use super::run::{Run, given};
+use super::run::{ComputationRun, given};
 use crate::concrete::Statement;
 use crate::element::{Element, ElementType};
 use crate::format::{Format, Level};
@@ -401,7 +401,7 @@ impl<'a> Computation<'a> {
         operands: &[(&str, &'r SparseTensor<T>)],
         kernels: &'r Kernels,
         team: &'r dyn Team,
-    ) -> Result<Run<'r, T>, SparseError> {
+    ) -> Result<ComputationRun<'r, T>, SparseError> {
         let left = self.assignment.left();
         let old = self.assignment.accumulates().then_some(&left.tensor);
         let read = self.assignment.right().accesses().into_iter().map(|access| &access.tensor);
@@ -425,7 +425,7 @@ impl<'a> Computation<'a> {
             let tensor = self.operand(operands, operand)?;
             data.insert(operand.name().to_owned(), Data { tensor, format, dimensions });
         }
-        Ok(Run { loops: &self.loops, data, kernels, team })
+        Ok(ComputationRun { loops: &self.loops, data, kernels, team })
     }
 
     /// An operand in the format in which it is used.

@@ -5,7 +5,7 @@
 //! that of the entries, though, whatever that is, and entries with the same coordinates add up.
 
 use super::arrange::{fresh, nest};
-use crate::concrete::{Node, Statement};
+use crate::concrete::{Statement, StatementNode};
 use crate::loops::Reduction;
 use crate::lower::adds_up;
 use crate::notation::{Access, Assignment, BinaryOperator, Expression, IndexVariable};
@@ -20,7 +20,7 @@ pub(super) fn by_entries(assignment: &Assignment) -> Option<Statement> {
         return None;
     }
     let (loops, inside) = nest(statement.body());
-    let Node::Assign { value, .. } = inside else { return None };
+    let StatementNode::Assign { value, .. } = inside else { return None };
     let stored: Vec<&Access> =
         value.accesses().into_iter().filter(|access| !is_dense(access.tensor.format())).collect();
     let [access] = stored[..] else { return None };

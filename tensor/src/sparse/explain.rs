@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::compute::Computation;
 use super::order::why_converted;
-use crate::concrete::Node;
+use crate::concrete::StatementNode;
 use crate::format::Level;
 use crate::lower::{Appending, lattice_points};
 use crate::notation::Access;
@@ -104,7 +104,7 @@ impl Computation<'_> {
 }
 
 /// The accesses of what is read in a node, each once.
-fn accesses(node: &Node) -> Vec<&Access> {
+fn accesses(node: &StatementNode) -> Vec<&Access> {
     let mut all: Vec<&Access> = Vec::new();
     for site in node.sites() {
         for access in site.value.accesses() {

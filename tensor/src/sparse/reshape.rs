@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::arrange::{Arranged, Renamed, fresh, nest};
 use super::order::{edges, in_order, native};
-use crate::concrete::{Node, Relation, Site, Statement};
+use crate::concrete::{Relation, Site, Statement, StatementNode};
 use crate::format::{Level, LevelExpression};
 use crate::notation::{Access, Assignment, IndexVariable, TensorVariable};
 
@@ -37,7 +37,7 @@ struct Operand<'a> {
 pub(super) fn in_blocks(assignment: &Assignment, arranged: &Arranged) -> Option<Arranged> {
     let Arranged { statement, renamed } = arranged;
     let (loops, inside) = nest(statement.body());
-    if !matches!(inside, Node::Assign { .. }) {
+    if !matches!(inside, StatementNode::Assign { .. }) {
         return None;
     }
     let mut lengths: BTreeMap<IndexVariable, i64> = BTreeMap::new();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::calls::{Assembled, Calls, Loops, Shared, Written, all_of};
+use super::calls::{Assembled, Calls, Loops, Shared, WrittenMemory, all_of};
 use super::data::{Data, Operand, strides, whole};
 use super::error::SparseError;
 use crate::element::{Element, ElementType};
@@ -24,7 +24,7 @@ pub(super) fn given<'t, T>(
 }
 
 /// A run of a computation.
-pub(super) struct Run<'r, T: Element> {
+pub(super) struct ComputationRun<'r, T: Element> {
     pub(super) loops: &'r Loops,
     /// The operands, by the names that the statement gives them.
     pub(super) data: BTreeMap<String, Data<'r, T>>,
@@ -32,7 +32,7 @@ pub(super) struct Run<'r, T: Element> {
     pub(super) team: &'r dyn Team,
 }
 
-impl<T: Element> Run<'_, T> {
+impl<T: Element> ComputationRun<'_, T> {
     /// Calls of kernels, whatever the type of elements.
     fn calls(&self) -> Calls<'_> {
         let mut operands = BTreeMap::new();
@@ -42,7 +42,7 @@ impl<T: Element> Run<'_, T> {
     }
 
     /// Calls the kernel that gives `output`.
-    fn call(&self, output: Output, written: Written<'_>) -> Result<(), SparseError> {
+    fn call(&self, output: Output, written: WrittenMemory<'_>) -> Result<(), SparseError> {
         self.calls().call(output, written)
     }
 
@@ -70,7 +70,7 @@ impl<T: Element> Run<'_, T> {
             values.fill(initial);
         }
         let view = View::update(values, &whole(result.dimensions()), &strides(result.format(), result.dimensions()))?;
-        self.call(Output::Elements, Written::Elements(view))
+        self.call(Output::Elements, WrittenMemory::Elements(view))
     }
 
     /// A result that is not dense.
@@ -90,7 +90,7 @@ impl<T: Element> Run<'_, T> {
         let (result, operand) = (self.loops.statement.result(), &self.data[access.tensor.name()].tensor);
         let last = operand.levels().get(result.format().rank() - 1);
         let mut values = room(fill(result), last.map_or(1, |last| last.positions))?;
-        self.call(Output::Beside, Written::Beside(all_of(&mut values)?))?;
+        self.call(Output::Beside, WrittenMemory::Beside(all_of(&mut values)?))?;
         let made = operand.with_levels_of(result.format(), result.dimensions(), fill(result), values);
         let result = Arc::clone(made.shared_levels());
         *self.loops.assembled.lock() = self.levels().map(|operands| Assembled { operands, result, in_order: true });
@@ -114,7 +114,7 @@ impl<T: Element> Run<'_, T> {
         if pattern.is_some() {
             if is_shared || in_order.is_some() {
                 result.values_mut().fill(fill(self.loops.statement.result()));
-                self.call(Output::Beside, Written::Beside(all_of(result.values_mut())?))?;
+                self.call(Output::Beside, WrittenMemory::Beside(all_of(result.values_mut())?))?;
             }
             return Ok(is_shared || in_order.is_some());
         }
@@ -123,7 +123,7 @@ impl<T: Element> Run<'_, T> {
         let mut next = zeros::<i64>(last.parents)?;
         next.iter_mut().enumerate().for_each(|(parent, next)| *next = pos.get(parent));
         let values = all_of(result.values_mut())?;
-        let written = Written::Again { next: &mut next, levels: last, values };
+        let written = WrittenMemory::Again { next: &mut next, levels: last, values };
         if !in_order && !self.calls().made(Output::Again, &|what| written.type_of(what)).follows {
             return Ok(false);
         }
@@ -152,7 +152,7 @@ impl<T: Element> Run<'_, T> {
         let parents = appending.parents.iter().map(|&mode| dimensions[mode]);
         let parents = parents.fold(1_i64, |parents, extent| parents.saturating_mul(extent)).max(0) as usize;
         let mut next = zeros::<i64>(parents)?;
-        self.call(Output::Counts, Written::Counts(&mut next))?;
+        self.call(Output::Counts, WrittenMemory::Counts(&mut next))?;
         let mut total = 0;
         for count in &mut next {
             (*count, total) = (total, total + *count);
@@ -173,7 +173,7 @@ impl<T: Element> Run<'_, T> {
         let mut coordinates = coordinates.collect::<Result<Vec<_>, _>>()?;
         let mut values = zeros::<T>(total)?;
         let (all, stored) = (&mut coordinates, all_of(&mut values)?);
-        self.call(Output::Entries, Written::Entries { next: &mut next, coordinates: all, values: stored })?;
+        self.call(Output::Entries, WrittenMemory::Entries { next: &mut next, coordinates: all, values: stored })?;
         drop(next);
         if appending.in_place {
             let coordinates = coordinates.remove(0);

@@ -51,12 +51,12 @@ pub fn contract(
 
 /// An index, or several that run as one: extent, and strides in result, left and right.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Run {
+struct IndexRun {
     extent: usize,
     strides: [isize; 3],
 }
 
-impl Run {
+impl IndexRun {
     const ONE: Self = Self { extent: 1, strides: [0; 3] };
 }
 
@@ -84,7 +84,7 @@ fn typed<T: Multiply>(
             names.push(name);
         }
     }
-    let mut runs: Vec<(Class, Run)> = Vec::new();
+    let mut runs: Vec<(Class, IndexRun)> = Vec::new();
     for &name in &names {
         let class = match operands.map(|operand| operand.indices.contains(&name)) {
             [true, true, true] => Class::Batch,
@@ -96,7 +96,7 @@ fn typed<T: Multiply>(
         let (low, high) = range(name, &operands);
         // In bounds of views, so it fits.
         let extent = high.saturating_sub(low).max(0) as usize;
-        runs.push((class, Run { extent, strides: operands.map(|operand| stride(name, operand)) }));
+        runs.push((class, IndexRun { extent, strides: operands.map(|operand| stride(name, operand)) }));
     }
     let covered = operands[0].indices.iter().zip(operands[0].view.dimensions()).all(|(name, dimension)| {
         let (low, high) = range(name, &operands);
@@ -105,9 +105,9 @@ fn typed<T: Multiply>(
     let empty = runs.iter().any(|(_, run)| run.extent == 0);
     let [mut inner, mut rows, mut columns] = [Class::Inner, Class::Row, Class::Column].map(|class| fused(&runs, class));
     let batch = fused(&runs, Class::Batch);
-    let longest = |runs: &mut Vec<Run>| {
+    let longest = |runs: &mut Vec<IndexRun>| {
         let position = (0..runs.len()).max_by_key(|&position| runs[position].extent);
-        position.map_or(Run::ONE, |position| runs.swap_remove(position))
+        position.map_or(IndexRun::ONE, |position| runs.swap_remove(position))
     };
     let [inner_run, row, column] = [longest(&mut inner), longest(&mut rows), longest(&mut columns)];
     // Several sums into one element: all but the first must add.
@@ -123,21 +123,21 @@ fn typed<T: Multiply>(
         let first = operand.view.address().cast::<T>();
         first.wrapping_offset(start(operand, |name| range(name, &operands).0))
     });
-    let outer: Vec<Run> = batch.into_iter().chain(rows).chain(columns).collect();
-    let plan = Plan { first, outer, sums: inner, row, column, inner: inner_run, adds };
+    let outer: Vec<IndexRun> = batch.into_iter().chain(rows).chain(columns).collect();
+    let plan = ContractionPlan { first, outer, sums: inner, row, column, inner: inner_run, adds };
     plan.run(team)
 }
 
 /// The indices of `class`, those merged that run through all operands as one.
-fn fused(runs: &[(Class, Run)], class: Class) -> Vec<Run> {
-    let mut runs: Vec<Run> = runs.iter().filter(|(other, _)| *other == class).map(|(_, run)| *run).collect();
+fn fused(runs: &[(Class, IndexRun)], class: Class) -> Vec<IndexRun> {
+    let mut runs: Vec<IndexRun> = runs.iter().filter(|(other, _)| *other == class).map(|(_, run)| *run).collect();
     runs.retain(|run| run.extent != 1);
     runs.sort_by_key(|run| std::cmp::Reverse(run.strides.map(isize::unsigned_abs)));
-    let mut merged: Vec<Run> = Vec::new();
+    let mut merged: Vec<IndexRun> = Vec::new();
     for run in runs {
         match merged.last_mut() {
             Some(outer) if (0..3).all(|of| outer.strides[of] == run.strides[of] * run.extent as isize) => {
-                *outer = Run { extent: outer.extent * run.extent, strides: run.strides };
+                *outer = IndexRun { extent: outer.extent * run.extent, strides: run.strides };
             }
             _ => merged.push(run),
         }
@@ -146,26 +146,26 @@ fn fused(runs: &[(Class, Run)], class: Class) -> Vec<Run> {
 }
 
 /// Matrix products of one shape, at many places.
-struct Plan<T> {
+struct ContractionPlan<T> {
     /// The first elements of result, left and right.
     first: [*mut T; 3],
     /// Loops over different elements of the result.
-    outer: Vec<Run>,
+    outer: Vec<IndexRun>,
     /// Loops that sum into the same ones.
-    sums: Vec<Run>,
-    row: Run,
-    column: Run,
-    inner: Run,
+    sums: Vec<IndexRun>,
+    row: IndexRun,
+    column: IndexRun,
+    inner: IndexRun,
     adds: bool,
 }
 
 // SAFETY: the elements are `Send` and `Sync`; parts that different threads change are distinct.
-unsafe impl<T: Multiply> Sync for Plan<T> {}
+unsafe impl<T: Multiply> Sync for ContractionPlan<T> {}
 
 /// A chunk of a product has at least so many multiplications.
 const GRAIN: usize = 1 << 15;
 
-impl<T: Multiply> Plan<T> {
+impl<T: Multiply> ContractionPlan<T> {
     fn run(&self, team: &dyn Team) -> Result<(), SubstituteError> {
         let outer: usize = self.outer.iter().map(|run| run.extent).product();
         let sums: usize = self.sums.iter().map(|run| run.extent).product();
@@ -222,7 +222,7 @@ impl<T: Multiply> Plan<T> {
 }
 
 /// The offsets in each operand at the given iteration of nested loops, the last one innermost.
-fn offsets(runs: &[Run], mut iteration: usize) -> [isize; 3] {
+fn offsets(runs: &[IndexRun], mut iteration: usize) -> [isize; 3] {
     let mut offsets = [0; 3];
     for run in runs.iter().rev() {
         let index = (iteration % run.extent) as isize;
@@ -236,10 +236,10 @@ fn offsets(runs: &[Run], mut iteration: usize) -> [isize; 3] {
 
 /// Stores zeros into all of `view`, which is writable.
 pub(super) fn fill_zero<T: Multiply>(view: &View<'_>) {
-    let runs: Vec<Run> = view
+    let runs: Vec<IndexRun> = view
         .dimensions()
         .iter()
-        .map(|dimension| Run { extent: dimension.extent() as usize, strides: [dimension.stride as isize, 0, 0] })
+        .map(|dimension| IndexRun { extent: dimension.extent() as usize, strides: [dimension.stride as isize, 0, 0] })
         .collect();
     let count: usize = runs.iter().map(|run| run.extent).product();
     for iteration in 0..count {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::SubstituteError;
 use crate::bounds;
-use crate::concrete::{Node, Statement};
+use crate::concrete::{Statement, StatementNode};
 use crate::kernel::{Argument, Team, View};
 use crate::loops::Reduction;
 use crate::notation::{Access, Expression, IndexVariable, TensorVariable};
@@ -107,16 +107,16 @@ pub struct Nest<'a> {
     /// The statement that they are in.
     pub statement: &'a Statement,
     /// The loops, and what they do.
-    pub node: &'a Node,
+    pub node: &'a StatementNode,
     /// The variables of the loops around, from the outermost.
     pub fixed: &'a [IndexVariable],
 }
 
 impl<'a> Nest<'a> {
     /// The variables of the loops, from the outermost, and what is in the innermost.
-    pub fn loops(&self) -> (Vec<&'a IndexVariable>, &'a Node) {
+    pub fn loops(&self) -> (Vec<&'a IndexVariable>, &'a StatementNode) {
         let (mut loops, mut node) = (Vec::new(), self.node);
-        while let Node::Forall(inner, body) = node {
+        while let StatementNode::Forall(inner, body) = node {
             loops.push(&inner.variable);
             node = body;
         }
@@ -131,9 +131,9 @@ impl<'a> Nest<'a> {
     /// A description of the node that is there instead, in words.
     pub fn assignment(&self) -> Result<(&'a Access, Option<Reduction>, &'a Expression), String> {
         match self.loops().1 {
-            Node::Assign { target, operator, value } => Ok((target, *operator, value)),
-            Node::Where { workspace, .. } => Err(format!("loops with the workspace {workspace} inside")),
-            Node::Forall(..) => Err("loops".into()),
+            StatementNode::Assign { target, operator, value } => Ok((target, *operator, value)),
+            StatementNode::Where { workspace, .. } => Err(format!("loops with the workspace {workspace} inside")),
+            StatementNode::Forall(..) => Err("loops".into()),
         }
     }
 

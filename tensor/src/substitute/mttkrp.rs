@@ -71,7 +71,7 @@ fn names<'a>([result, tensor, first, second]: [&Operand<'a, '_>; 4]) -> Option<[
 const TEMPORARY: usize = 1 << 15;
 
 /// Strides and places, all ranges starting at 0.
-struct Plan<T> {
+struct MttkrpPlan<T> {
     /// The extents of x, y, z, l.
     extents: [usize; 4],
     /// The result by x and l.
@@ -86,7 +86,7 @@ struct Plan<T> {
 }
 
 // SAFETY: the elements are `Send` and `Sync`; different threads change different x.
-unsafe impl<T: Multiply> Sync for Plan<T> {}
+unsafe impl<T: Multiply> Sync for MttkrpPlan<T> {}
 
 fn typed<T: Multiply>(
     operands: [&Operand<'_, '_>; 4],
@@ -126,7 +126,7 @@ fn typed<T: Multiply>(
         row: stride(row, operand),
         column: stride(l, operand),
     };
-    let plan = Plan {
+    let plan = MttkrpPlan {
         extents,
         result: matrix(result, x),
         tensor: place(tensor),
@@ -166,7 +166,7 @@ unsafe fn has_numbers<T: Multiply>(matrix: &Operand<'_, '_>, names: [&str; 2], a
     (0..rows).all(|row| (0..columns).all(|column| unsafe { *elements.shifted(row, column).first }.is_number()))
 }
 
-impl<T: Multiply> Plan<T> {
+impl<T: Multiply> MttkrpPlan<T> {
     /// Each term on its own.
     fn by_terms(&self, from: usize, to: usize) {
         let [_, y, z, l] = self.extents;

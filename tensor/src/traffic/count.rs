@@ -63,7 +63,7 @@ impl Traffic {
             let size = tensor.element().size();
             let mut count = Count { homes: &homes, near: &near, step: 0, sent: BTreeMap::new() };
             let (fixed, privilege) = plan.innermost_fetch(tensor.name());
-            let mut state = State::new(privilege, plan.initial.is_some(), machine.size());
+            let mut state = TensorState::new(privilege, plan.initial.is_some(), machine.size());
             let mut needs_of_leaves = Needs::new(plan, &order, tensor, fixed, false);
             let outer = plan.outer_fetches(tensor.name()).into_iter();
             let mut outer: Vec<Needs<'_>> = outer.map(|fixed| Needs::new(plan, &order, tensor, fixed, true)).collect();
@@ -179,7 +179,7 @@ impl Count<'_> {
 }
 
 /// Which processors have something beside what is placed on them.
-enum State {
+enum TensorState {
     /// Copies of tensors that are only read: what each processor needed in the last step.
     Copies(Parts),
     /// The newest elements, disjoint, each with the processor that wrote it.
@@ -193,7 +193,7 @@ enum State {
     Buffers { held: Parts, changed: Vec<Rectangle> },
 }
 
-impl State {
+impl TensorState {
     fn new(privilege: Privilege, filled: bool, processors: usize) -> Self {
         let nothing = || vec![Vec::new(); processors];
         match privilege {

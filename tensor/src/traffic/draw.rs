@@ -31,7 +31,7 @@ pub fn draw(traffic: &Traffic, title: &str) -> String {
             traffic.steps(),
         );
     }
-    let layout = Layout::new(traffic);
+    let layout = ProcessorLayout::new(traffic);
     let drawn = traffic.steps().clamp(1, MOST);
     // The fewest columns that make the picture no higher than wide.
     let rows = |columns: i64| (drawn + columns - 1) / columns;
@@ -84,14 +84,14 @@ fn legend(svg: &mut String, traffic: &Traffic) {
 }
 
 /// The layout of processors in a picture.
-struct Layout {
+struct ProcessorLayout {
     names: Vec<String>,
     places: Vec<Point>,
     width: f64,
     height: f64,
 }
 
-impl Layout {
+impl ProcessorLayout {
     fn new(traffic: &Traffic) -> Self {
         let extents = traffic.machine().extents();
         let along = |from_end: usize| extents.len().checked_sub(from_end).map_or(1, |dimension| extents[dimension]);

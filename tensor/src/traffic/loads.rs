@@ -11,7 +11,7 @@ use super::needs::{Needs, Parts, together};
 use crate::machine::Machine;
 use crate::notation::TensorVariable;
 use crate::placement::{Along, Placed, Placement};
-use crate::plan::{Order, Plan, Privilege};
+use crate::plan::{Plan, PlanOrder, Privilege};
 use crate::rectangle::Rectangle;
 
 /// So many processors are looked at, or a few more.
@@ -101,7 +101,7 @@ impl Loads {
         Ok(loads)
     }
 
-    fn tensor(&self, plan: &Plan, order: &Order, tensor: &TensorVariable, placed: &Placed) -> Vec<Load> {
+    fn tensor(&self, plan: &Plan, order: &PlanOrder, tensor: &TensorVariable, placed: &Placed) -> Vec<Load> {
         let (fixed, privilege) = plan.innermost_fetch(tensor.name());
         let size = placed.machine().size();
         let leaves = Needs::new(plan, order, tensor, fixed, false);

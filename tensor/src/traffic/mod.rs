@@ -6,7 +6,7 @@
 //! | assumed | |
 //! | --- | --- |
 //! | who computes | Points are numbered with the last dimension running fastest, and so are processors: point n runs on processor n. If there are more points than processors, each gets a block of them. |
-//! | when data moves | In each [step](crate::plan::Order), a processor fetches what it needs and does not have. The result stays where it is computed until others need it, or the last step ends. |
+//! | when data moves | In each [step](crate::plan::PlanOrder), a processor fetches what it needs and does not have. The result stays where it is computed until others need it, or the last step ends. |
 //! | what is kept | What is placed on a processor stays there. Beside it a processor has what it needs in a step, and what it needed in the step before: this is not fetched again, and others may fetch it from there. |
 //! | who sends | Of all that have an element before the step, the nearest: fewest hops on the grid, each of whose dimensions is a ring. On a machine of several levels the outermost level counts first. Of those that are equally near, one that needed it in the step before, so that processors pass on what they had. |
 //! | launches in launches | What is fetched around a launch, and only read, goes to the first of the processors that it is for, before those fetch their parts, and stays there as long. |

@@ -2,7 +2,7 @@
 
 use crate::bounds::RectangleOf;
 use crate::notation::{IndexVariable, TensorVariable};
-use crate::plan::{Order, Plan};
+use crate::plan::{Plan, PlanOrder};
 use crate::rectangle::Rectangle;
 
 /// The parts of a tensor that each processor needs.
@@ -10,7 +10,7 @@ pub(super) type Parts = Vec<Vec<Rectangle>>;
 
 /// Which parts of a tensor each processor needs at one level of a plan.
 pub(super) struct Needs<'a> {
-    order: &'a Order,
+    order: &'a PlanOrder,
     rectangles: RectangleOf,
     /// The number of variables with values.
     depth: usize,
@@ -23,7 +23,7 @@ pub(super) struct Needs<'a> {
 impl<'a> Needs<'a> {
     pub(super) fn new(
         plan: &Plan,
-        order: &'a Order,
+        order: &'a PlanOrder,
         tensor: &TensorVariable,
         fixed: &[IndexVariable],
         by_the_first: bool,

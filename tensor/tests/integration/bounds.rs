@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use maniple_tensor::bounds::Bounds;
-use maniple_tensor::concrete::{Node, Statement};
+use maniple_tensor::concrete::{Statement, StatementNode};
 use maniple_tensor::element::ElementType::F64;
 use maniple_tensor::notation::{Access, IndexVariable, parse_with_extents};
 use maniple_tensor::rectangle::Rectangle;
@@ -44,20 +44,25 @@ fn value(statement: &Statement, variable: &IndexVariable, loops: &Values) -> Opt
 }
 
 /// Calls `visit` with the loops' values at each assignment under `node` that happens.
-fn visit<'n>(statement: &Statement, node: &'n Node, loops: &mut Values, found: &mut impl FnMut(&'n Access, &Values)) {
+fn visit<'n>(
+    statement: &Statement,
+    node: &'n StatementNode,
+    loops: &mut Values,
+    found: &mut impl FnMut(&'n Access, &Values),
+) {
     match node {
-        Node::Forall(outer, body) => {
+        StatementNode::Forall(outer, body) => {
             for value in 0..statement.extent(&outer.variable).expect("it has one") {
                 loops.insert(outer.variable.clone(), value);
                 visit(statement, body, loops, found);
             }
             loops.remove(&outer.variable);
         }
-        Node::Where { consumer, producer, .. } => {
+        StatementNode::Where { consumer, producer, .. } => {
             visit(statement, consumer, loops, found);
             visit(statement, producer, loops, found);
         }
-        Node::Assign { target, value: expression, .. } => {
+        StatementNode::Assign { target, value: expression, .. } => {
             let inside = statement.relations().iter().flat_map(|relation| relation.parents()).all(|parent| {
                 value(statement, parent, loops)
                     .is_none_or(|value| value < statement.extent(parent).expect("it has one"))
@@ -80,7 +85,7 @@ fn each_fixing(
     let fixed: Vec<IndexVariable> = spine[..depth].iter().map(|outer| outer.variable.clone()).collect();
     let mut node = statement.body();
     for _ in 0..depth {
-        if let Node::Forall(_, body) = node {
+        if let StatementNode::Forall(_, body) = node {
             node = body;
         }
     }

@@ -12,7 +12,7 @@ use maniple_tensor::cost::Rates;
 use maniple_tensor::element::ElementType::I64;
 use maniple_tensor::element::Scalar;
 use maniple_tensor::notation::{DenseArray, IndexVariable};
-use maniple_tensor::plan::{Graph, Operation, Plan};
+use maniple_tensor::plan::{Graph, GraphOperation, Plan};
 use maniple_tensor::program::Program;
 use random::{Problem, fused, nested, schedule};
 
@@ -20,7 +20,7 @@ use random::{Problem, fused, nested, schedule};
 fn launches(graph: &Graph) -> (usize, usize) {
     let (mut leaves, mut others) = (0, 0);
     let counted = graph.run(&mut |operation, _| {
-        if let Operation::Launch(launching) = operation {
+        if let GraphOperation::Launch(launching) = operation {
             *if launching.runs_leaf { &mut leaves } else { &mut others } += 1;
         }
         Ok::<_, ()>(())

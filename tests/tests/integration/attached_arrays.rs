@@ -4,7 +4,7 @@ use std::fs;
 
 use maniple::prelude::*;
 use maniple::{File, FileError, Runtime};
-use maniple_files::npy::{Header, read_elements};
+use maniple_files::npy::{NpyHeader, read_elements};
 use maniple_tests::nodes::{Nodes, on_nodes};
 
 #[derive(Fields)]
@@ -32,7 +32,7 @@ const COLUMNS: i64 = 10;
 
 fn elements(path: &std::path::Path) -> Vec<i64> {
     let mut file = fs::File::open(path).unwrap();
-    let header = Header::read(&mut file).unwrap();
+    let header = NpyHeader::read(&mut file).unwrap();
     read_elements::<i64>(&header, &mut file, None).unwrap().by_rows().elements
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 use maniple::Result;
-use maniple_files::npz::{Compression, Sparse, Structure, Values};
+use maniple_files::npz::{ArrayValues, Compression, Sparse, Structure};
 use maniple_files::{InTurn, npy};
 use maniple_tensor::distributed::{DistributedError, EntryFile, Tensor, Writers, is_made_by_tasks};
 use maniple_tensor::element::{Element, ElementType, Scalar};
@@ -132,7 +132,7 @@ impl Case {
                     _ => (Structure::Coordinates(coordinates), values),
                 };
                 let path = path("npz");
-                let sparse = Sparse::new(shape, structure, Values::F64(values), None).unwrap();
+                let sparse = Sparse::new(shape, structure, ArrayValues::F64(values), None).unwrap();
                 let compression = if rng.bool() { Compression::None } else { Compression::Deflate };
                 sparse.write(File::create(&path).unwrap(), compression).unwrap();
                 path
@@ -343,7 +343,7 @@ fn numbers_of_any_type_are_read_as_elements_of_any_that_has_them() {
     fs::write(path("all.mtx"), "%%MatrixMarket matrix array real general\n2 3\n0\n0\n3\n5\n-4\n1\n").unwrap();
     fs::write(path("entries.tns"), "1 2 3\n1 3 -4\n2 2 5\n2 3 1\n").unwrap();
     let coordinates = Structure::Coordinates(vec![vec![0, 0, 1, 1], vec![1, 2, 1, 2]]);
-    let sparse = Sparse::new(vec![2, 3], coordinates, Values::F32(vec![3.0, -4.0, 5.0, 1.0]), None).unwrap();
+    let sparse = Sparse::new(vec![2, 3], coordinates, ArrayValues::F32(vec![3.0, -4.0, 5.0, 1.0]), None).unwrap();
     sparse.write(File::create(path("sparse.npz")).unwrap(), Compression::Deflate).unwrap();
     let right: Vec<f64> = shorts.iter().map(|&number| f64::from(number)).collect();
     for name in ["shorts.npy", "real.mtx", "all.mtx", "entries.tns", "sparse.npz"] {
@@ -431,7 +431,7 @@ fn damaged_arrays_are_told_of_on_all_nodes() {
     let path = folder.path().join("b.npz");
     let (starts, columns) = ((0..=300).map(|row| row * 10).collect(), (0..3000).map(|entry| entry % 200).collect());
     let structure = Structure::Compressed { rows: vec![0], starts, columns };
-    let sparse = Sparse::new(vec![300, 200], structure, Values::F64(numbers(300, 10)), None).unwrap();
+    let sparse = Sparse::new(vec![300, 200], structure, ArrayValues::F64(numbers(300, 10)), None).unwrap();
     sparse.write(File::create(&path).unwrap(), Compression::None).unwrap();
     let right = fs::read(&path).unwrap();
     let find = |name: &str| {
@@ -499,7 +499,7 @@ fn dense_tensors_are_written_by_all_nodes_and_read_again() {
             }
             let file = fs::read(&path).unwrap();
             let mut source = &file[..];
-            let header = npy::Header::read(&mut source).unwrap();
+            let header = npy::NpyHeader::read(&mut source).unwrap();
             let dense = npy::read_elements::<i64>(&header, &mut source, None).unwrap().by_rows();
             assert_eq!(dense.shape, extents.iter().map(|&extent| extent as u64).collect::<Vec<_>>());
             assert_eq!(dense.elements[1], value(&[vec![0; extents.len() - 1], vec![1]].concat()));
@@ -515,7 +515,7 @@ fn archives_that_differ_in_a_byte_are_told_of_on_all_nodes() {
     let coordinate = |entry: i64, extent: i64| entry * 7919 % extent;
     let all = [300, 200].map(|extent| (0..60_000).map(|entry| coordinate(entry, extent)).collect());
     let sparse =
-        Sparse::new(vec![300, 200], Structure::Coordinates(all.to_vec()), Values::F64(numbers(300, 200)), None)
+        Sparse::new(vec![300, 200], Structure::Coordinates(all.to_vec()), ArrayValues::F64(numbers(300, 200)), None)
             .unwrap();
     sparse.write(File::create(&paths[0]).unwrap(), Compression::None).unwrap();
     let right = fs::read(&paths[0]).unwrap();

@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::Arc;
 
 use maniple::{Context, Result, Runtime};
-use maniple_files::tcs::{Header, Part, Width};
+use maniple_files::tcs::{TcsHeader, TcsPart, Width};
 use maniple_tensor::distributed::{Computation, DistributedError, TcsFile, Tensor, TextForm, Writers};
 use maniple_tensor::element::ElementType;
 use maniple_tensor::notation::{TensorVariable, parse};
@@ -35,9 +35,9 @@ fn check(whole: u64, peaks: &[u64], what: &str) {
 }
 
 /// The bytes of the arrays of a file in memory, with numbers as narrow as they can be.
-fn in_memory(header: &Header) -> u64 {
+fn in_memory(header: &TcsHeader) -> u64 {
     let number = if header.levels.iter().any(|level| level.extent() > 1 << 31) { 8 } else { 4 };
-    let size = |part| if part == Part::Values { header.size(part) } else { number };
+    let size = |part| if part == TcsPart::Values { header.size(part) } else { number };
     header.parts().map(|part| header.section(part).length * size(part)).sum()
 }
 

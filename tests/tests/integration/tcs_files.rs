@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 use fastrand::Rng;
 use maniple_files::Number;
-use maniple_files::tcs::{Duplicates, Extent, Kind, Listed, Plan, Width, survey, write};
+use maniple_files::tcs::{Duplicates, Extent, Listed, StoragePlan, TcsLevelKind, Width, survey, write};
 use maniple_tensor::element::Element;
 use maniple_tensor::notation::TensorVariable;
 
@@ -38,11 +38,11 @@ impl<T: Element + Number> Case<T> {
 
     /// The bytes of the file, by the streaming converter.
     pub(crate) fn file(&self, width: Width) -> Vec<u8> {
-        let kind = |letter: char| if letter == 'd' { Kind::Dense } else { Kind::Sparse };
+        let kind = |letter: char| if letter == 'd' { TcsLevelKind::Dense } else { TcsLevelKind::Sparse };
         let by_level = |at: &Vec<u64>| self.order.iter().map(|mode| at[*mode]).collect::<Vec<_>>();
         let mut entries: Vec<(Vec<u64>, T)> = self.entries.iter().map(|(at, value)| (at.clone(), *value)).collect();
         entries.sort_by_key(|(at, _)| by_level(at));
-        let plan = Plan {
+        let plan = StoragePlan {
             kinds: self.levels.chars().map(kind).collect(),
             order: self.order.clone(),
             extents: self.extents.iter().map(|extent| Extent::Given(0..*extent)).collect(),

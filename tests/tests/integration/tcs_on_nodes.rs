@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use maniple::{FieldValue, Result};
 use maniple_files::Number;
-use maniple_files::tcs::{Header, Width};
+use maniple_files::tcs::{TcsHeader, Width};
 use maniple_tensor::distributed::{Computation, DistributedError, TcsFile, Tensor, Writers, assemble};
 use maniple_tensor::element::{Complex, Element};
 use maniple_tensor::lower::Output;
@@ -173,7 +173,7 @@ fn damaged_files_are_told_alike_on_all_nodes() {
     let path = folder.path().join("b.tcs");
     let case = Case::random(&[40, 30], ("ds", &[0, 1]), 300, |number| number as f64);
     let bytes = case.file(Width::Eight);
-    let header = Header::read(&bytes).unwrap();
+    let header = TcsHeader::read(&bytes).unwrap();
     let parts: Vec<_> = header.parts().collect();
     for (part, expected) in parts.iter().zip(["of level 1", "idx of level 1", "val is damaged"]) {
         let section = header.section(*part);
@@ -298,7 +298,7 @@ fn what_is_loaded_computed_and_stored_is_the_same_file_on_any_nodes() {
         ("A(i,j,k) = B(i,j,l) * C(k,l)", ("{D,D,D}", &[9, 7, 4]), ttm, &[by_rows]),
     ] {
         let expected = computed(Nodes::new(1), text, result, operands, schedules[0]);
-        assert!(Header::read(&expected).is_ok() && maniple_files::tcs::Tensor::<f64>::read(&expected).is_ok());
+        assert!(TcsHeader::read(&expected).is_ok() && maniple_files::tcs::Tensor::<f64>::read(&expected).is_ok());
         for schedule in schedules {
             for nodes in [1, 2, 4] {
                 assert!(

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use maniple::mapper::{DefaultMapper, Sharding, ShardingMapper, TaskInfo};
 use maniple::{Machine, Runtime};
 use maniple_files::tcs::load::Pieces;
-use maniple_files::tcs::{Header, Part, Width};
+use maniple_files::tcs::{TcsHeader, TcsPart, Width};
 use maniple_tensor::distributed::{Tensor, Writers};
 use maniple_tensor::element::ElementType;
 use maniple_tensor::notation::TensorVariable;
@@ -57,13 +57,13 @@ fn a_node_begins_to_write_when_those_before_it_have_written_all() {
         let to = folder.path().join("a.tcs");
         let seen = seen(nodes, &to);
         let written = fs::read(&to).unwrap();
-        let header = Header::read(&written).unwrap();
-        let (pieces, values) = (Pieces::equal(&header, nodes), header.section(Part::Values));
+        let header = TcsHeader::read(&written).unwrap();
+        let (pieces, values) = (Pieces::equal(&header, nodes), header.section(TcsPart::Values));
         for (node, turns) in seen.iter().enumerate() {
             assert_eq!(turns.len(), nodes, "node {node} of {nodes}");
             for (turn, bytes) in turns.iter().enumerate() {
                 for piece in 0..nodes {
-                    let range = pieces.range(Part::Values, piece);
+                    let range = pieces.range(TcsPart::Values, piece);
                     let places = [range.start, range.end].map(|place| (values.offset + 8 * place) as usize);
                     let (found, all) = (&bytes[places[0]..places[1]], &written[places[0]..places[1]]);
                     let is_there = found == all;

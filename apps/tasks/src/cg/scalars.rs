@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The state of the iteration, from which the next step starts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct IterationState {
     /// The square of the residual's norm, below which it has converged.
     pub target: f64,
     /// r . r
@@ -22,11 +22,11 @@ pub struct State {
 
 /// The length of the step along the direction, with the state before.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Step {
+pub struct IterationStep {
     /// The length.
     pub alpha: f64,
     is_broken: bool,
-    before: State,
+    before: IterationState,
 }
 
 /// Inner products of the new residual, of one piece or of all.
@@ -46,7 +46,7 @@ impl Products {
     }
 }
 
-impl State {
+impl IterationState {
     /// Before the first step.
     #[must_use]
     pub fn start(target: f64, products: Products) -> Self {
@@ -67,25 +67,25 @@ impl State {
 
     /// The step along a direction d with d . A d = `curvature`.
     #[must_use]
-    pub fn step(self, curvature: f64) -> Step {
+    pub fn step(self, curvature: f64) -> IterationStep {
         if self.has_ended() {
-            return Step { alpha: 0.0, is_broken: self.is_broken, before: self };
+            return IterationStep { alpha: 0.0, is_broken: self.is_broken, before: self };
         }
         let is_broken = curvature <= 0.0;
-        Step { alpha: if is_broken { 0.0 } else { self.inner / curvature }, is_broken, before: self }
+        IterationStep { alpha: if is_broken { 0.0 } else { self.inner / curvature }, is_broken, before: self }
     }
 }
 
-impl Step {
+impl IterationStep {
     /// The state after the step.
     #[must_use]
-    pub fn finish(self, products: Products) -> State {
+    pub fn finish(self, products: Products) -> IterationState {
         let Self { is_broken, before, .. } = self;
         if before.has_ended() || is_broken {
-            return State { is_broken, beta: 0.0, ..before };
+            return IterationState { is_broken, beta: 0.0, ..before };
         }
         let Products { residual, inner } = products;
-        State { residual, inner, beta: inner / before.inner, ..before }
+        IterationState { residual, inner, beta: inner / before.inner, ..before }
     }
 }
 
@@ -93,19 +93,20 @@ impl Step {
 mod tests {
     use super::*;
 
-    const START: State = State { target: 1e-8, residual: 4.0, inner: 2.0, beta: 0.0, is_broken: false };
+    const START: IterationState =
+        IterationState { target: 1e-8, residual: 4.0, inner: 2.0, beta: 0.0, is_broken: false };
 
     #[test]
     fn a_step_is_as_long_as_the_inner_product_over_the_curvature() {
         let step = START.step(8.0);
         assert_eq!(step.alpha, 0.25);
         let after = step.finish(Products { residual: 2.0, inner: 1.0 });
-        assert_eq!(after, State { residual: 2.0, inner: 1.0, beta: 0.5, ..START });
+        assert_eq!(after, IterationState { residual: 2.0, inner: 1.0, beta: 0.5, ..START });
     }
 
     #[test]
     fn what_comes_after_convergence_changes_nothing() {
-        let converged = State { residual: 1e-9, ..START };
+        let converged = IterationState { residual: 1e-9, ..START };
         let step = converged.step(8.0);
         assert_eq!(step.alpha, 0.0);
         assert_eq!(step.finish(Products { residual: 7.0, inner: 7.0 }), converged);

@@ -4,7 +4,7 @@ use maniple::prelude::*;
 
 use super::kernels::dot;
 use super::rows::Row;
-use super::scalars::{Products, State, Step};
+use super::scalars::{IterationState, IterationStep, Products};
 
 /// The bytes that a system takes in regions.
 #[must_use]
@@ -68,7 +68,7 @@ pub fn advance(
     #[reads(p, q, inverse_diagonal)]
     #[writes(x, r)]
     rows: Piece<Row>,
-    step: Step,
+    step: IterationStep,
 ) -> Products {
     let mut products = Products::default();
     for part in rows.rows() {
@@ -89,7 +89,7 @@ pub fn turn(
     #[reads(r, inverse_diagonal)]
     #[writes(p)]
     rows: Piece<Row>,
-    state: State,
+    state: IterationState,
 ) {
     for part in rows.rows() {
         let (r, inverse, mut p) = (rows.r.span(part), rows.inverse_diagonal.span(part), rows.p.span_mut(part));

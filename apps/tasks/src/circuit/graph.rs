@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 // What serde knows is compared between nodes when a task is given it: so nodes that were told to make different
 // circuits say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shape {
+pub struct CircuitShape {
     /// The number of pieces.
     pub pieces: usize,
     /// Nodes in each piece.
@@ -42,7 +42,7 @@ pub struct WireValues {
     pub resistance: f64,
 }
 
-impl Shape {
+impl CircuitShape {
     /// The number of nodes.
     #[must_use]
     pub fn nodes(&self) -> usize {
@@ -102,13 +102,14 @@ impl Shape {
 mod tests {
     use super::*;
 
-    const SHAPE: Shape = Shape { pieces: 4, nodes_per_piece: 10, wires_per_piece: 1000, percent_inside: 80, seed: 7 };
+    const SHAPE: CircuitShape =
+        CircuitShape { pieces: 4, nodes_per_piece: 10, wires_per_piece: 1000, percent_inside: 80, seed: 7 };
 
     #[test]
     fn a_shape_is_always_the_same_circuit() {
         assert!(SHAPE.wires_of(2).eq(SHAPE.wires_of(2)));
         assert!(SHAPE.nodes_of(2).eq(SHAPE.nodes_of(2)));
-        let other = Shape { seed: 8, ..SHAPE };
+        let other = CircuitShape { seed: 8, ..SHAPE };
         assert!(!other.wires_of(2).eq(SHAPE.wires_of(2)));
         assert!(!SHAPE.nodes_of(1).eq(SHAPE.nodes_of(2)));
     }
@@ -123,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_only_piece_keeps_all_its_wires() {
-        let shape = Shape { pieces: 1, percent_inside: 0, ..SHAPE };
+        let shape = CircuitShape { pieces: 1, percent_inside: 0, ..SHAPE };
         assert!(shape.wires_of(0).all(|wire| wire.to < 10));
     }
 }

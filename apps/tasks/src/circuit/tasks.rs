@@ -2,7 +2,7 @@
 
 use maniple::prelude::*;
 
-use super::graph::Shape;
+use super::graph::CircuitShape;
 
 /// The length of a step.
 pub const TIME_STEP: f64 = 0.1;
@@ -41,7 +41,7 @@ pub fn make_piece(
     #[point] piece: Point<1>,
     #[discards(piece, capacitance, leakage, charge, voltage)] nodes: Piece<Node>,
     #[discards(from, to, resistance, current)] wires: Piece<Wire>,
-    shape: Shape,
+    shape: CircuitShape,
 ) {
     let number = piece[0] as usize;
     for (node, values) in nodes.points().zip(shape.nodes_of(number)) {

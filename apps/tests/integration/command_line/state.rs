@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use maniple_files::npy::{Header, read_elements};
+use maniple_files::npy::{NpyHeader, read_elements};
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn folder(name: &str) -> String {
 
 fn array(folder: &str, name: &str) -> (Vec<u64>, Vec<f64>) {
     let mut file = fs::File::open(Path::new(folder).join(name)).unwrap();
-    let header = Header::read(&mut file).unwrap();
+    let header = NpyHeader::read(&mut file).unwrap();
     let array = read_elements::<f64>(&header, &mut file, None).unwrap();
     (array.shape, array.elements)
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::coherence::Coherence;
 use super::layout::{Layout, Rank};
 use super::points::Points;
-use super::steps::{Exchange, NodeStep, Parcel, Step};
+use super::steps::{DistributionStep, Exchange, NodeStep, Parcel};
 
 /// The coherence of one block of a region tree, and the states of all blocks together.
 pub struct Blocks {
@@ -150,14 +150,14 @@ pub struct StepPlace {
     /// The number of the use that needs the step.
     pub of: u32,
     history: u32,
-    kind: Kind,
+    kind: StepKind,
     /// The number of the operator of contributions.
     operator: Option<u32>,
 }
 
 /// Kinds of steps, in order: contributions go home before others are made or values are fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-enum Kind {
+enum StepKind {
     Settle,
     Identity,
     Fetch,
@@ -199,11 +199,13 @@ enum Direction {
 pub fn split(steps: Vec<NodeStep>, of: u32, operators: &Operators, all: &mut Vec<(Rank, StepPart)>) {
     for NodeStep { node, history, step } in steps {
         let (kind, operator, fields, what) = match step {
-            Step::Identity { fields, operator, place } => {
-                (Kind::Identity, Some(operator), fields, What::Identity(Points(place.space().clone())))
+            DistributionStep::Identity { fields, operator, place } => {
+                (StepKind::Identity, Some(operator), fields, What::Identity(Points(place.space().clone())))
             }
-            Step::Forget { fields, place } => (Kind::Forget, None, fields, What::Forget(Points(place.space().clone()))),
-            Step::Exchange { fields, fold, exchange } => {
+            DistributionStep::Forget { fields, place } => {
+                (StepKind::Forget, None, fields, What::Forget(Points(place.space().clone())))
+            }
+            DistributionStep::Exchange { fields, fold, exchange } => {
                 let sent = |parcel: &Parcel, direction| Sent {
                     with: parcel.with,
                     direction,
@@ -216,7 +218,7 @@ pub fn split(steps: Vec<NodeStep>, of: u32, operators: &Operators, all: &mut Vec
                 if sent.is_empty() {
                     continue;
                 }
-                let kind = if fold.is_some() { Kind::Settle } else { Kind::Fetch };
+                let kind = if fold.is_some() { StepKind::Settle } else { StepKind::Fetch };
                 (kind, fold, fields, What::Exchange(sent))
             }
         };
@@ -238,7 +240,7 @@ pub fn assemble(
     parts: impl IntoIterator<Item = StepPart>,
     operators: &Operators,
     shapes: &ShapeTable,
-) -> Vec<(StepPlace, Step)> {
+) -> Vec<(StepPlace, DistributionStep)> {
     let mut places: BTreeMap<StepPlace, (Vec<u32>, Vec<What>)> = BTreeMap::new();
     for StepPart { place, fields, what } in parts {
         places.entry(place).or_insert_with(|| (fields, Vec::new())).1.push(what);
@@ -259,13 +261,13 @@ pub fn assemble(
             }
         }
         if let (Some(place_of_all), Some(operator)) = (union(&places, shapes), operator)
-            && place.kind == Kind::Identity
+            && place.kind == StepKind::Identity
         {
-            steps.push((place, Step::Identity { fields, operator, place: place_of_all }));
+            steps.push((place, DistributionStep::Identity { fields, operator, place: place_of_all }));
             continue;
         }
-        if place.kind == Kind::Forget {
-            let all = union(&places, shapes).map(|place| Step::Forget { fields, place });
+        if place.kind == StepKind::Forget {
+            let all = union(&places, shapes).map(|place| DistributionStep::Forget { fields, place });
             steps.extend(all.map(|step| (place, step)));
             continue;
         }
@@ -279,8 +281,8 @@ pub fn assemble(
                 (Direction::Send, true) => exchange.forwards.push(parcel),
             }
         }
-        let fold = operator.filter(|_| place.kind == Kind::Settle);
-        steps.push((place, Step::Exchange { fields, fold, exchange: Arc::new(exchange) }));
+        let fold = operator.filter(|_| place.kind == StepKind::Settle);
+        steps.push((place, DistributionStep::Exchange { fields, fold, exchange: Arc::new(exchange) }));
     }
     steps
 }

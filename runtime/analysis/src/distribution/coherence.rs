@@ -14,11 +14,11 @@ use std::sync::Arc;
 use maniple_region::{FieldId, FieldMask, OperatorId, Privilege, Shape, ShapeTable};
 use rustc_hash::FxHashMap;
 
-use super::history::{Entry, Histories, History, Key, forget_hidden, key, push};
+use super::history::{Histories, History, HistoryEntry, Key, forget_hidden, key, push};
 use super::layout::{Layout, Layouts, Rank};
 use super::routes::routes;
 use super::states::States;
-use super::steps::{Exchange, Exchanges, NodeStep, Parcel, Step};
+use super::steps::{DistributionStep, Exchange, Exchanges, NodeStep, Parcel};
 
 /// The coherence of the data of one region tree between nodes.
 pub struct Coherence {
@@ -78,10 +78,10 @@ impl Coherence {
                 part.layouts.get(areas.collect(), shapes)
             };
             let entries = history.iter().map(|entry| match entry {
-                Entry::Everywhere(points) => Entry::Everywhere(shapes.intersection(points, block)),
-                Entry::At(at) => Entry::At(layout(at)),
-                Entry::Copied(to) => Entry::Copied(layout(to)),
-                Entry::Reduced(operator, on) => Entry::Reduced(*operator, layout(on)),
+                HistoryEntry::Everywhere(points) => HistoryEntry::Everywhere(shapes.intersection(points, block)),
+                HistoryEntry::At(at) => HistoryEntry::At(layout(at)),
+                HistoryEntry::Copied(to) => HistoryEntry::Copied(layout(to)),
+                HistoryEntry::Reduced(operator, on) => HistoryEntry::Reduced(*operator, layout(on)),
             });
             let history = entries.collect();
             part.histories.push((fields.clone(), history));
@@ -132,7 +132,7 @@ impl Coherence {
 
     /// Notes that every node writes the same values.
     pub fn fill(&mut self, fields: &FieldMask, points: &Shape, shapes: &ShapeTable) {
-        self.each_history(fields, |_, _, history| push(history, Entry::Everywhere(points.clone()), shapes));
+        self.each_history(fields, |_, _, history| push(history, HistoryEntry::Everywhere(points.clone()), shapes));
     }
 
     /// The steps that send home earlier contributions to data that a launch uses, before the launch contributes to
@@ -149,7 +149,9 @@ impl Coherence {
         self.each_history(fields, |this, fields, history| {
             let more = match (privilege, history.last()) {
                 (Privilege::Discard, _) => return,
-                (Privilege::Reduce(operator), Some(Entry::Reduced(known, _))) if *known == operator => history.pop(),
+                (Privilege::Reduce(operator), Some(HistoryEntry::Reduced(known, _))) if *known == operator => {
+                    history.pop()
+                }
                 _ => None,
             };
             this.settle_overlapping(fields, history, layout.union(), shapes, &mut steps);
@@ -175,7 +177,7 @@ impl Coherence {
 
     /// Notes that each node overwrites the values of its area, which is no other node's.
     pub fn discard(&mut self, fields: &FieldMask, layout: &Arc<Layout>, shapes: &ShapeTable) {
-        self.each_history(fields, |_, _, history| push(history, Entry::At(Arc::clone(layout)), shapes));
+        self.each_history(fields, |_, _, history| push(history, HistoryEntry::At(Arc::clone(layout)), shapes));
     }
 
     /// Notes that each node contributes to the values of its area, and returns the steps before that.
@@ -199,24 +201,26 @@ impl Coherence {
     pub fn forget_copies(&mut self, fields: &FieldMask, points: &Shape, shapes: &ShapeTable) -> Vec<NodeStep> {
         let mut steps = Vec::new();
         self.each_history(fields, |this, fields, history| {
-            let pending = history.iter().filter(|entry| matches!(entry, Entry::Reduced(..)));
+            let pending = history.iter().filter(|entry| matches!(entry, HistoryEntry::Reduced(..)));
             let points = pending.fold(points.clone(), |points, entry| shapes.difference(&points, entry.points()));
-            let is_copied = |entry: &Entry| matches!(entry, Entry::Copied(to) if shapes.overlaps(to.union(), &points));
+            let is_copied = |entry: &HistoryEntry| {
+                matches!(entry, HistoryEntry::Copied(to) if shapes.overlaps(to.union(), &points))
+            };
             if !history.iter().any(is_copied) {
                 return;
             }
             for node in this.whose.clone() {
                 let place = shapes.intersection(&given_up(history, node, shapes), &points);
                 if !place.is_empty() {
-                    let step = Step::Forget { fields: fields.clone(), place };
+                    let step = DistributionStep::Forget { fields: fields.clone(), place };
                     steps.push(NodeStep { node, history: this.current, step });
                 }
             }
             for entry in std::mem::take(history) {
                 let left = match entry {
-                    Entry::Copied(to) => {
+                    HistoryEntry::Copied(to) => {
                         let areas = to.areas().iter().map(|area| shapes.difference(area, &points));
-                        Entry::Copied(this.layouts.get(areas.collect(), shapes))
+                        HistoryEntry::Copied(this.layouts.get(areas.collect(), shapes))
                     }
                     other => other,
                 };
@@ -251,7 +255,7 @@ impl Coherence {
         }
         if !unknown.is_empty() {
             self.current = histories.len() as u32;
-            let mut history = vec![Entry::Everywhere(self.root.clone())];
+            let mut history = vec![HistoryEntry::Everywhere(self.root.clone())];
             visit(self, &unknown, &mut history);
             histories.push((unknown, history));
         }
@@ -279,13 +283,13 @@ impl Coherence {
         };
         if exchanges.iter().any(|(_, exchange)| exchange.is_needed) {
             self.exchange(fields, None, &exchanges, steps);
-            push(history, Entry::Copied(Arc::clone(layout)), shapes);
+            push(history, HistoryEntry::Copied(Arc::clone(layout)), shapes);
         }
     }
 
     fn exchange(&self, fields: &FieldMask, fold: Option<OperatorId>, exchanges: &Exchanges, steps: &mut Vec<NodeStep>) {
         for (node, exchange) in exchanges.iter() {
-            let step = Step::Exchange { fields: fields.clone(), fold, exchange: Arc::clone(exchange) };
+            let step = DistributionStep::Exchange { fields: fields.clone(), fold, exchange: Arc::clone(exchange) };
             steps.push(NodeStep { node: *node, history: self.current, step });
         }
     }
@@ -306,7 +310,7 @@ impl Coherence {
         }
         let before = match history.last() {
             // More of the same: contributions go where there are some already.
-            Some(Entry::Reduced(known, before)) if *known == operator => Some(Arc::clone(before)),
+            Some(HistoryEntry::Reduced(known, before)) if *known == operator => Some(Arc::clone(before)),
             _ => None,
         };
         if before.is_some() {
@@ -318,7 +322,7 @@ impl Coherence {
             let away = shapes.difference(layout.area(node), homes.area(node));
             let place = before.as_ref().map_or(away.clone(), |before| shapes.difference(&away, before.area(node)));
             if !place.is_empty() {
-                let step = Step::Identity { fields: fields.clone(), operator, place };
+                let step = DistributionStep::Identity { fields: fields.clone(), operator, place };
                 steps.push(NodeStep { node, history: self.current, step });
             }
         }
@@ -326,7 +330,7 @@ impl Coherence {
             None => Arc::clone(layout),
             Some(before) => self.union(&before, layout, shapes),
         };
-        history.push(Entry::Reduced(operator, all));
+        history.push(HistoryEntry::Reduced(operator, all));
     }
 
     /// The layout in which each node has what it has in any of two.
@@ -355,7 +359,7 @@ impl Coherence {
     ) {
         let mut has_settled = false;
         for index in 0..history.len() {
-            let Entry::Reduced(operator, layout) = history[index].clone() else { continue };
+            let HistoryEntry::Reduced(operator, layout) = history[index].clone() else { continue };
             if !shapes.overlaps(layout.union(), points) {
                 continue;
             }
@@ -369,7 +373,7 @@ impl Coherence {
                 }
             };
             self.exchange(fields, Some(operator), &exchanges, steps);
-            history[index] = Entry::At(settled);
+            history[index] = HistoryEntry::At(settled);
             has_settled = true;
         }
         if has_settled {
@@ -380,7 +384,7 @@ impl Coherence {
     /// Finds the exchanges by which contributions go home, and the layout of the values afterwards.
     fn settle(
         &mut self,
-        history: &[Entry],
+        history: &[HistoryEntry],
         index: usize,
         layout: &Layout,
         shapes: &ShapeTable,
@@ -411,28 +415,29 @@ impl Coherence {
     pub fn homes_of(&mut self, field: FieldId, shapes: &ShapeTable) -> Arc<Layout> {
         self.catch_up();
         let known = self.histories.iter().find(|(fields, _)| fields.contains(field));
-        let history = known.map_or_else(|| vec![Entry::Everywhere(self.root.clone())], |(_, history)| history.clone());
+        let history =
+            known.map_or_else(|| vec![HistoryEntry::Everywhere(self.root.clone())], |(_, history)| history.clone());
         self.homes(&history, shapes)
     }
 
     /// The node to which contributions to each point go: one that has its value.
-    fn homes(&mut self, history: &[Entry], shapes: &ShapeTable) -> Arc<Layout> {
-        let key: Key = history.iter().filter(|entry| entry.hides()).map(Entry::key).collect();
+    fn homes(&mut self, history: &[HistoryEntry], shapes: &ShapeTable) -> Arc<Layout> {
+        let key: Key = history.iter().filter(|entry| entry.hides()).map(HistoryEntry::key).collect();
         if let Some(known) = self.homes.get(&key) {
             return Arc::clone(known);
         }
         let homes = self.home.areas().iter().enumerate().map(|(node, home)| {
             // Oldest first: what is newer takes points away, or adds them.
             history.iter().fold(home.clone(), |area, entry| match entry {
-                Entry::Everywhere(points) => {
+                HistoryEntry::Everywhere(points) => {
                     let kept = shapes.difference(&area, points);
                     shapes.union(&kept, &shapes.intersection(home, points))
                 }
-                Entry::At(layout) => {
+                HistoryEntry::At(layout) => {
                     let kept = shapes.difference(&area, layout.union());
                     shapes.union(&kept, layout.area(node))
                 }
-                Entry::Copied(_) | Entry::Reduced(..) => area,
+                HistoryEntry::Copied(_) | HistoryEntry::Reduced(..) => area,
             })
         });
         let homes = self.layouts.get(homes.collect(), shapes);
@@ -442,16 +447,16 @@ impl Coherence {
 }
 
 /// The points of which a node has copies alone.
-fn given_up(history: &[Entry], node: Rank, shapes: &ShapeTable) -> Shape {
+fn given_up(history: &[HistoryEntry], node: Rank, shapes: &ShapeTable) -> Shape {
     let nothing = shapes.difference(history[0].points(), history[0].points());
     let (copied, own) = history.iter().fold((nothing.clone(), nothing), |(copied, own), entry| match entry {
-        Entry::Everywhere(points) => (copied, shapes.union(&own, points)),
-        Entry::At(layout) => {
+        HistoryEntry::Everywhere(points) => (copied, shapes.union(&own, points)),
+        HistoryEntry::At(layout) => {
             let own = shapes.difference(&own, layout.union());
             (copied, shapes.union(&own, layout.area(node)))
         }
-        Entry::Copied(layout) => (shapes.union(&copied, layout.area(node)), own),
-        Entry::Reduced(..) => (copied, own),
+        HistoryEntry::Copied(layout) => (shapes.union(&copied, layout.area(node)), own),
+        HistoryEntry::Reduced(..) => (copied, own),
     });
     shapes.difference(&copied, &own)
 }

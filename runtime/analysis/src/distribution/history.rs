@@ -10,11 +10,11 @@ use super::layout::Layout;
 pub(super) type Histories = Vec<(FieldMask, History)>;
 
 /// The history of a field, the newest entry last.
-pub(super) type History = Vec<Entry>;
+pub(super) type History = Vec<HistoryEntry>;
 
 /// One thing that happened to a field.
 #[derive(Clone)]
-pub(super) enum Entry {
+pub(super) enum HistoryEntry {
     /// Every node has the values of these points.
     Everywhere(Shape),
     /// Each node has the values of its area, and no other has.
@@ -28,7 +28,7 @@ pub(super) enum Entry {
 /// A history as a key: what follows from a history is remembered.
 pub(super) type Key = Vec<(u8, u64)>;
 
-impl Entry {
+impl HistoryEntry {
     pub(super) fn key(&self) -> (u8, u64) {
         match self {
             Self::Everywhere(shape) => (0, shape.id()),
@@ -52,17 +52,17 @@ impl Entry {
     }
 }
 
-pub(super) fn key(history: &[Entry]) -> Key {
-    history.iter().map(Entry::key).collect()
+pub(super) fn key(history: &[HistoryEntry]) -> Key {
+    history.iter().map(HistoryEntry::key).collect()
 }
 
 /// Adds an entry, and drops entries that it hides.
-pub(super) fn push(history: &mut History, entry: Entry, shapes: &ShapeTable) {
+pub(super) fn push(history: &mut History, entry: HistoryEntry, shapes: &ShapeTable) {
     if entry.points().is_empty() {
         return;
     }
-    if let Entry::Copied(layout) = &entry {
-        history.retain(|older| !matches!(older, Entry::Copied(copied) if copied.id() == layout.id()));
+    if let HistoryEntry::Copied(layout) = &entry {
+        history.retain(|older| !matches!(older, HistoryEntry::Copied(copied) if copied.id() == layout.id()));
     }
     let hides = entry.hides();
     history.push(entry);

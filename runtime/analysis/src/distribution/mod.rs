@@ -27,7 +27,7 @@ pub use blocks::{Blocks, Operators, StepPart, StepPlace, assemble, split};
 pub use coherence::Coherence;
 pub use layout::{Layout, Rank, hash_of_areas};
 pub use points::Points;
-pub use steps::{Exchange, NodeStep, Parcel, Step, order_of_uses};
+pub use steps::{DistributionStep, Exchange, NodeStep, Parcel, order_of_uses};
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use maniple_region::{Shape, ShapeTable};
 use rustc_hash::FxHashMap;
 
-use super::history::Entry;
+use super::history::HistoryEntry;
 use super::layout::{Layout, Rank, Tile};
 use super::steps::{Exchange, Exchanges, Parcel};
 
@@ -23,7 +23,7 @@ const MANY: usize = 4;
 
 /// Finds the exchanges of the nodes `whose` by which each node gets the values of its area. No contributions to the
 /// values are pending.
-pub(super) fn routes(whose: Range<Rank>, history: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Exchanges {
+pub(super) fn routes(whose: Range<Rank>, history: &[HistoryEntry], layout: &Layout, shapes: &ShapeTable) -> Exchanges {
     let mut routes = Routes {
         sent: vec![FxHashMap::default(); whose.len()],
         exchanges: vec![Exchange::default(); whose.len()],
@@ -31,7 +31,7 @@ pub(super) fn routes(whose: Range<Rank>, history: &[Entry], layout: &Layout, sha
         shapes,
         all: layout.areas().len(),
     };
-    if let Some(Entry::At(last) | Entry::Copied(last)) = history.last()
+    if let Some(HistoryEntry::At(last) | HistoryEntry::Copied(last)) = history.last()
         && last.id() == layout.id()
     {
         return routes.finish();
@@ -40,7 +40,7 @@ pub(super) fn routes(whose: Range<Rank>, history: &[Entry], layout: &Layout, sha
     for entry in history.iter().rev() {
         // Copies that overlap in parts do not say which node is to send what: the node that has written the values
         // sends them.
-        if let Entry::At(last) | Entry::Copied(last) = entry
+        if let HistoryEntry::At(last) | HistoryEntry::Copied(last) = entry
             && let Some(tiles) = last.tiles()
         {
             routes.add(&missing, last, tiles);
@@ -51,16 +51,16 @@ pub(super) fn routes(whose: Range<Rank>, history: &[Entry], layout: &Layout, sha
 }
 
 /// Returns for each node the part of its area of which it has no values.
-fn not_there(history: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Vec<Shape> {
+fn not_there(history: &[HistoryEntry], layout: &Layout, shapes: &ShapeTable) -> Vec<Shape> {
     let of_node = |(node, area): (Rank, &Shape)| {
         // What nothing newer than the entry tells of; and what was written elsewhere. The first entry tells of all the
         // rest.
         let (mut rest, mut missing) = (area.clone(), None);
         for entry in history.iter().rev() {
             match entry {
-                Entry::Everywhere(points) => subtract(&mut rest, points, shapes),
-                Entry::Copied(copied) => subtract(&mut rest, copied.area(node), shapes),
-                Entry::At(owners) => {
+                HistoryEntry::Everywhere(points) => subtract(&mut rest, points, shapes),
+                HistoryEntry::Copied(copied) => subtract(&mut rest, copied.area(node), shapes),
+                HistoryEntry::At(owners) => {
                     subtract(&mut rest, owners.area(node), shapes);
                     if shapes.overlaps(&rest, owners.union()) {
                         let more = shapes.intersection(&rest, owners.union());
@@ -68,7 +68,7 @@ fn not_there(history: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Vec<Sha
                         subtract(&mut rest, owners.union(), shapes);
                     }
                 }
-                Entry::Reduced(..) => {}
+                HistoryEntry::Reduced(..) => {}
             }
         }
         debug_assert!(rest.is_empty(), "each value is on some node");

@@ -4,7 +4,7 @@
 use maniple_region::{FieldMask, OperatorId};
 use rustc_hash::FxHashMap;
 
-use super::history::{Entry, Histories};
+use super::history::{Histories, HistoryEntry};
 
 /// The histories of a state as a key.
 type Key = Vec<(FieldMask, Vec<(u8, u64, Option<OperatorId>)>)>;
@@ -69,8 +69,8 @@ impl States {
     }
 }
 
-fn identity(entry: &Entry) -> (u8, u64, Option<OperatorId>) {
-    let operator = if let Entry::Reduced(operator, _) = entry { Some(*operator) } else { None };
+fn identity(entry: &HistoryEntry) -> (u8, u64, Option<OperatorId>) {
+    let operator = if let HistoryEntry::Reduced(operator, _) = entry { Some(*operator) } else { None };
     let (kind, what) = entry.key();
     (kind, what, operator)
 }

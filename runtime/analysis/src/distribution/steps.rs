@@ -41,7 +41,7 @@ pub struct Exchange {
 
 /// A step that a node takes before its points of a launch. A node takes its steps in the order in which they are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum DistributionStep {
     /// The node prepares a place for contributions: all points become the operator's identity.
     Identity {
         /// The fields that are contributed to.
@@ -78,7 +78,7 @@ pub struct NodeStep {
     pub node: Rank,
     pub(super) history: u32,
     /// The step.
-    pub step: Step,
+    pub step: DistributionStep,
 }
 
 /// The exchanges by which each node gets the values that it wants: those of the nodes whose steps are to be found, in

@@ -13,7 +13,8 @@ use proptest::prelude::*;
 
 use self::model::{Model, operator, product};
 use super::{
-    Blocks, Coherence, Layout, NodeStep, Operators, Step, StepPart, StepPlace, assemble, order_of_uses, split,
+    Blocks, Coherence, DistributionStep, Layout, NodeStep, Operators, StepPart, StepPlace, assemble, order_of_uses,
+    split,
 };
 
 const POINTS: i64 = 24;
@@ -197,7 +198,7 @@ enum Job {
 }
 
 /// The remembered result of each launch in each state: the state afterwards, and the steps of each node.
-type Remembered = BTreeMap<(usize, u64), (u64, Vec<Vec<Step>>)>;
+type Remembered = BTreeMap<(usize, u64), (u64, Vec<Vec<DistributionStep>>)>;
 
 impl Job {
     fn new(nodes: usize, shapes: &ShapeTable) -> Self {
@@ -217,7 +218,12 @@ impl Job {
     }
 
     /// Returns the steps of each node before a launch.
-    fn launch(&mut self, number: usize, launch: (&FieldMask, &Launch), shapes: &ShapeTable) -> Vec<Vec<Step>> {
+    fn launch(
+        &mut self,
+        number: usize,
+        launch: (&FieldMask, &Launch),
+        shapes: &ShapeTable,
+    ) -> Vec<Vec<DistributionStep>> {
         match self {
             Self::Whole(coherences) => {
                 let of_one = |known: &mut Coherence| {
@@ -254,7 +260,11 @@ fn agree(all_blocks: &mut [Blocks]) {
 }
 
 /// Each block tells nodes what to do, and each node puts together what it is told.
-fn launch_in_blocks(all_blocks: &mut [Blocks], launch: (&FieldMask, &Launch), shapes: &ShapeTable) -> Vec<Vec<Step>> {
+fn launch_in_blocks(
+    all_blocks: &mut [Blocks],
+    launch: (&FieldMask, &Launch),
+    shapes: &ShapeTable,
+) -> Vec<Vec<DistributionStep>> {
     let mut operators = Operators::default();
     [true, false].into_iter().for_each(|is_sum| operators.add(operator(is_sum)));
     let mut told_to = Vec::new();
@@ -266,18 +276,18 @@ fn launch_in_blocks(all_blocks: &mut [Blocks], launch: (&FieldMask, &Launch), sh
     }
     let mut of_nodes: Vec<Vec<StepPart>> = all_blocks.iter().map(|_| Vec::new()).collect();
     told_to.into_iter().for_each(|(node, told)| of_nodes[node].push(told));
-    let of_nodes: Vec<BTreeMap<StepPlace, Step>> =
+    let of_nodes: Vec<BTreeMap<StepPlace, DistributionStep>> =
         of_nodes.into_iter().map(|told| assemble(told, &operators, shapes).into_iter().collect()).collect();
     // As all nodes count exchanges alike, a node that has no part in one does nothing in it.
-    let is_exchange = |(_, step): &(&StepPlace, &Step)| matches!(step, Step::Exchange { .. });
+    let is_exchange = |(_, step): &(&StepPlace, &DistributionStep)| matches!(step, DistributionStep::Exchange { .. });
     let exchanges = of_nodes.iter().flatten().filter(is_exchange);
-    let nothing: BTreeMap<StepPlace, Step> = exchanges
+    let nothing: BTreeMap<StepPlace, DistributionStep> = exchanges
         .map(|(place, step)| {
-            let Step::Exchange { fields, fold, .. } = step else { unreachable!("they were picked") };
-            (*place, Step::Exchange { fields: fields.clone(), fold: *fold, exchange: Arc::default() })
+            let DistributionStep::Exchange { fields, fold, .. } = step else { unreachable!("they were picked") };
+            (*place, DistributionStep::Exchange { fields: fields.clone(), fold: *fold, exchange: Arc::default() })
         })
         .collect();
-    let all_of = |of_node: BTreeMap<StepPlace, Step>| {
+    let all_of = |of_node: BTreeMap<StepPlace, DistributionStep>| {
         let mut all = nothing.clone();
         all.extend(of_node);
         all.into_values().collect()

@@ -3,7 +3,7 @@
 use maniple_region::{FieldMask, Privilege};
 use smallvec::SmallVec;
 
-use super::{Contributions, Operation};
+use super::{Contributions, OrderedOperation};
 
 /// Operations with one privilege on the same fields of a node's region.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl<O> Default for Epoch<O> {
     }
 }
 
-impl<O: Operation + Clone> Epochs<O> {
+impl<O: OrderedOperation + Clone> Epochs<O> {
     pub(super) fn is_empty(&self) -> bool {
         self.current.0.is_empty() && self.previous.0.is_empty()
     }
@@ -117,7 +117,7 @@ impl<O: Operation + Clone> Epochs<O> {
     }
 }
 
-impl<O: Operation + Clone> Epoch<O> {
+impl<O: OrderedOperation + Clone> Epoch<O> {
     #[inline]
     fn has(&self, fields: &FieldMask) -> bool {
         self.0.iter().any(|class| class.fields.overlaps(fields))
@@ -172,7 +172,7 @@ impl<O: Operation + Clone> Epoch<O> {
 /// So few operations are not swept.
 const MANY_USERS: usize = 8;
 
-impl<O: Operation + Clone> Class<O> {
+impl<O: OrderedOperation + Clone> Class<O> {
     fn add(&mut self, user: O) {
         if self.users.len() >= self.sweep_at {
             self.sweep();

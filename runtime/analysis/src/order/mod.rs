@@ -24,14 +24,14 @@ pub use queue::InOrderQueue;
 use tree::TreeState;
 
 /// An operation, as the analysis needs to know it.
-pub trait Operation {
+pub trait OrderedOperation {
     /// Whether nothing needs to wait for the operation to be mapped any more: it may be forgotten.
     fn is_mapped(&self) -> bool;
     /// Whether both are one operation.
     fn is_same(&self, other: &Self) -> bool;
 }
 
-impl<T: Operation> Operation for Arc<T> {
+impl<T: OrderedOperation> OrderedOperation for Arc<T> {
     fn is_mapped(&self) -> bool {
         T::is_mapped(self)
     }
@@ -70,7 +70,7 @@ impl<O> Default for ProgramOrder<O> {
     }
 }
 
-impl<O: Operation + Clone> ProgramOrder<O> {
+impl<O: OrderedOperation + Clone> ProgramOrder<O> {
     /// Records that `operation` has this requirement, and calls `depend` for every earlier operation that must be
     /// mapped first; for some more than once, never for `operation` itself. Returns how many nodes of the region tree
     /// were visited, which is what the analysis costs.

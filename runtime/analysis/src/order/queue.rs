@@ -1,6 +1,6 @@
 //! The in-order mapping queue of a program that several nodes run.
 
-use super::Operation;
+use super::OrderedOperation;
 
 /// Keeps operations that wait for other nodes in program order.
 ///
@@ -22,7 +22,7 @@ impl<O> Default for InOrderQueue<O> {
     }
 }
 
-impl<O: Operation + Clone> InOrderQueue<O> {
+impl<O: OrderedOperation + Clone> InOrderQueue<O> {
     /// Adds an operation. Returns those that it must be mapped after.
     pub fn push(&mut self, operation: &O, waits_for_others: bool) -> impl Iterator<Item = O> + use<O> {
         let mut earlier = Vec::new();

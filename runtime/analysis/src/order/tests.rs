@@ -13,7 +13,7 @@ use maniple_region::{
 use maniple_space::{AnyRect, AnySpace, IndexSpace, Rect};
 use proptest::prelude::*;
 
-use super::{Contributions, InOrderQueue, Operation, ProgramOrder};
+use super::{Contributions, InOrderQueue, OrderedOperation, ProgramOrder};
 
 /// An operation that remembers what it depends on.
 #[derive(Clone)]
@@ -35,7 +35,7 @@ impl Op {
     }
 }
 
-impl Operation for Op {
+impl OrderedOperation for Op {
     fn is_mapped(&self) -> bool {
         self.0.borrow().mapped
     }

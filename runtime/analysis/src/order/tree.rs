@@ -7,52 +7,52 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::epoch::Epochs;
-use super::{Contributions, Operation};
+use super::{Contributions, OrderedOperation};
 
 /// So few nodes are not swept; in tests they are, to show that no use is forgotten that matters.
 const FEW_NODES: usize = if cfg!(test) { 2 } else { 64 };
 
 /// The logical state of one region tree in one context.
 pub(super) struct TreeState<O> {
-    root: Node<O>,
+    root: TreeNode<O>,
     /// Nodes that were left when uses were last swept, and those that have been opened since.
     nodes: usize,
     /// Nodes without uses are dropped when there are this many.
     sweep_at: usize,
 }
 
-struct Node<O> {
+struct TreeNode<O> {
     epochs: Epochs<O>,
     open: FxHashMap<NodeId, OpenChild<O>>,
 }
 
 /// A child in or below which there are uses, with what they do.
 struct OpenChild<O> {
-    place: Place,
+    place: TreePlace,
     uses: SmallVec<[(Privilege, FieldMask); 2]>,
-    node: Node<O>,
+    node: TreeNode<O>,
 }
 
 /// A node of the region tree.
-enum Place {
+enum TreePlace {
     Space(IndexSpaceNode),
     Partition(Arc<Partitioning>),
 }
 
 /// The same, on the path to a requirement's.
 #[derive(Clone, Copy)]
-enum Step<'a> {
+enum TreeStep<'a> {
     Space(&'a IndexSpaceNode),
     Partition(&'a Arc<Partitioning>),
 }
 
 impl<O> Default for TreeState<O> {
     fn default() -> Self {
-        Self { root: Node::default(), nodes: 1, sweep_at: FEW_NODES }
+        Self { root: TreeNode::default(), nodes: 1, sweep_at: FEW_NODES }
     }
 }
 
-impl<O> Default for Node<O> {
+impl<O> Default for TreeNode<O> {
     fn default() -> Self {
         Self { epochs: Epochs::default(), open: FxHashMap::default() }
     }
@@ -72,9 +72,9 @@ struct Walk<'a, O, D> {
 }
 
 /// The nodes from the root of the region tree to a requirement's.
-type Path<'a> = SmallVec<[Step<'a>; 4]>;
+type Path<'a> = SmallVec<[TreeStep<'a>; 4]>;
 
-impl<O: Operation + Clone> TreeState<O> {
+impl<O: OrderedOperation + Clone> TreeState<O> {
     /// See [`ProgramOrder::register`](super::ProgramOrder::register).
     pub(super) fn register(
         &mut self,
@@ -106,7 +106,7 @@ impl<O: Operation + Clone> TreeState<O> {
     }
 }
 
-impl<O: Operation + Clone> Node<O> {
+impl<O: OrderedOperation + Clone> TreeNode<O> {
     /// Registers a use at this node, which its path reaches at this level, and below.
     fn register<D: FnMut(&O)>(&mut self, level: usize, walk: &mut Walk<'_, O, D>) {
         let next = walk.path.get(level + 1).copied();
@@ -139,14 +139,14 @@ impl<O: Operation + Clone> Node<O> {
     /// node of its path. Returns whether there were any.
     fn take_over_children<D: FnMut(&O)>(
         &mut self,
-        step: Step<'_>,
-        next: Option<Step<'_>>,
+        step: TreeStep<'_>,
+        next: Option<TreeStep<'_>>,
         walk: &mut Walk<'_, O, D>,
     ) -> bool {
         // Pieces of a disjoint partition share nothing: only the one that the path enters matters, and that is entered
         // anyway.
         let is_apart =
-            || matches!((step, next), (Step::Partition(partition), Some(_)) if partition.is_surely_disjoint());
+            || matches!((step, next), (TreeStep::Partition(partition), Some(_)) if partition.is_surely_disjoint());
         if self.open.is_empty() || is_apart() {
             return false;
         }
@@ -191,7 +191,7 @@ impl<O: Operation + Clone> Node<O> {
     }
 }
 
-impl<O: Operation + Clone> OpenChild<O> {
+impl<O: OrderedOperation + Clone> OpenChild<O> {
     fn conflicts(&self, fields: &FieldMask, privilege: Privilege, contributions: Contributions) -> bool {
         self.uses.iter().any(|(used, common)| common.overlaps(fields) && contributions.conflict(*used, privilege))
     }
@@ -214,16 +214,16 @@ impl<O: Operation + Clone> OpenChild<O> {
     }
 }
 
-impl Place {
-    fn step(&self) -> Step<'_> {
+impl TreePlace {
+    fn step(&self) -> TreeStep<'_> {
         match self {
-            Self::Space(space) => Step::Space(space),
-            Self::Partition(partition) => Step::Partition(partition),
+            Self::Space(space) => TreeStep::Space(space),
+            Self::Partition(partition) => TreeStep::Partition(partition),
         }
     }
 }
 
-impl Step<'_> {
+impl TreeStep<'_> {
     fn id(self) -> NodeId {
         match self {
             Self::Space(space) => space.id(),
@@ -231,20 +231,20 @@ impl Step<'_> {
         }
     }
 
-    fn place(self) -> Place {
+    fn place(self) -> TreePlace {
         match self {
-            Self::Space(space) => Place::Space(space.clone()),
-            Self::Partition(partition) => Place::Partition(Arc::clone(partition)),
+            Self::Space(space) => TreePlace::Space(space.clone()),
+            Self::Partition(partition) => TreePlace::Partition(Arc::clone(partition)),
         }
     }
 
     /// Whether two children of one node may share points.
-    fn overlaps(self, other: Step<'_>) -> bool {
+    fn overlaps(self, other: TreeStep<'_>) -> bool {
         match (self, other) {
-            (Self::Space(a), Step::Space(b)) => a.overlaps(b),
-            (Self::Partition(a), Step::Partition(b)) => a.parent().forest().shapes().overlaps(a.bound(), b.bound()),
+            (Self::Space(a), TreeStep::Space(b)) => a.overlaps(b),
+            (Self::Partition(a), TreeStep::Partition(b)) => a.parent().forest().shapes().overlaps(a.bound(), b.bound()),
             // Levels alternate, so the children of one node are all of one kind.
-            (Self::Space(_), Step::Partition(_)) | (Self::Partition(_), Step::Space(_)) => true,
+            (Self::Space(_), TreeStep::Partition(_)) | (Self::Partition(_), TreeStep::Space(_)) => true,
         }
     }
 }
@@ -254,15 +254,15 @@ fn find_path<'a>(target: &'a Target, path: &mut Path<'a>) {
     let mut space = match target {
         Target::Region(region, _) => region.space(),
         Target::Partition(partition, _) => {
-            path.push(Step::Partition(partition.partitioning()));
+            path.push(TreeStep::Partition(partition.partitioning()));
             partition.partitioning().parent()
         }
     };
-    path.push(Step::Space(space));
+    path.push(TreeStep::Space(space));
     while let Some(partition) = space.partition() {
         space = partition.parent();
-        path.push(Step::Partition(partition));
-        path.push(Step::Space(space));
+        path.push(TreeStep::Partition(partition));
+        path.push(TreeStep::Space(space));
     }
     path.reverse();
 }

@@ -46,8 +46,8 @@ const WORTHWHILE: usize = 64;
 ///
 /// For each token: take in what is [`due`](Self::due); if no replay is under way, ask for the one
 /// [`starting_with`](Self::starting_with) the token and [`begin`](Self::begin) it, or not; [`push`](Self::push) the
-/// token, and have a worker run the [`Job`] that it returns. When the last token of a replay has been pushed, it is
-/// [`completed`](Self::completed); when another token comes than the replay foretells, it is
+/// token, and have a worker run the [`MiningJob`] that it returns. When the last token of a replay has been pushed, it
+/// is [`completed`](Self::completed); when another token comes than the replay foretells, it is
 /// [`abandoned`](Self::abandoned) before that is pushed.
 ///
 /// All that it answers depends on nothing but these calls: a job's results count from a fixed token on, however long it
@@ -80,7 +80,7 @@ pub struct JobId(u64);
 
 /// A slice of a stream to be mined, on any thread.
 #[derive(Debug)]
-pub struct Job {
+pub struct MiningJob {
     id: JobId,
     tokens: Vec<u64>,
     shortest: usize,
@@ -100,7 +100,7 @@ impl Mined {
     }
 }
 
-impl Job {
+impl MiningJob {
     /// The job's name.
     pub fn id(&self) -> JobId {
         self.id
@@ -207,7 +207,7 @@ impl Finder {
     ///
     /// # Panics
     /// If results are [`due`](Self::due).
-    pub fn push(&mut self, token: Option<u64>) -> Option<Job> {
+    pub fn push(&mut self, token: Option<u64>) -> Option<MiningJob> {
         assert!(self.due().is_none(), "results that are due are taken in before the next token");
         self.now += 1;
         // What covers a stream for long is not given up for what might be longer.
@@ -222,7 +222,7 @@ impl Finder {
         });
         let size = self.slice(token)?;
         let tokens = self.recent.latest(size).concat();
-        let job = Job { id: JobId(self.jobs), tokens, shortest: self.parameters.shortest };
+        let job = MiningJob { id: JobId(self.jobs), tokens, shortest: self.parameters.shortest };
         self.jobs += 1;
         if size <= self.parameters.at_once {
             self.insert(&job.run().repeats);

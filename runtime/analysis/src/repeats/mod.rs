@@ -24,7 +24,7 @@ mod suffix_array;
 mod trie;
 
 pub use candidate::CandidateId;
-pub use finder::{Finder, Job, JobId, Mined, Parameters};
+pub use finder::{Finder, JobId, Mined, MiningJob, Parameters};
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::candidate::CandidateId;
-use super::finder::{Finder, Job, Parameters};
+use super::finder::{Finder, MiningJob, Parameters};
 
 /// The outcome of replaying a stream.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -37,7 +37,7 @@ struct Replay {
 struct Replayer {
     finder: Finder,
     replay: Option<Replay>,
-    jobs: VecDeque<Job>,
+    jobs: VecDeque<MiningJob>,
     /// Time spent on jobs.
     mining: Duration,
     outcome: Outcome,

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 /// Strings, each with the slot that its owner keeps it in. A string may be the beginning of another.
 #[derive(Debug, Default)]
 pub(super) struct Trie {
-    nodes: Vec<Node>,
+    nodes: Vec<TrieNode>,
     /// Nodes that are not used, linked by `sibling`.
     free: Link,
     unused: usize,
@@ -35,7 +35,7 @@ fn number(link: Link) -> Option<u32> {
 }
 
 #[derive(Debug)]
-struct Node {
+struct TrieNode {
     token: u64,
     child: Link,
     sibling: Link,
@@ -126,7 +126,7 @@ impl Trie {
     }
 
     fn new_node(&mut self, token: u64, sibling: Link) -> u32 {
-        let node = Node { token, child: None, sibling, slot: None, strings: 0 };
+        let node = TrieNode { token, child: None, sibling, slot: None, strings: 0 };
         match number(self.free) {
             Some(free) => {
                 self.free = self.nodes[free as usize].sibling;

@@ -45,7 +45,7 @@ pub enum Mode {
 /// The sets of one group of fields that an access touches in one instance: right as long as no set of the group changes
 /// its points.
 #[derive(Debug)]
-pub struct Place {
+pub struct AccessPlace {
     /// The [number](Access::number) of the access.
     pub(super) access: (usize, usize),
     /// The instance's position in it.
@@ -57,7 +57,7 @@ pub struct Place {
 }
 
 /// The places of all accesses of one operation, in their order; none of those that are not known.
-pub type Places = Vec<Place>;
+pub type Places = Vec<AccessPlace>;
 
 impl<I: Instance> Access<'_, I> {
     /// Returns the instance in which values are brought up to date for an instance of the access: the same one, unless

@@ -13,16 +13,16 @@ use std::sync::Arc;
 use maniple_region::{FieldMask, LogicalRegion, OperatorId, Shape, ShapeTable};
 use smallvec::SmallVec;
 
-use super::access::{Access, Mode, Place, Places};
+use super::access::{Access, AccessPlace, Mode, Places};
 use super::cover::Cover;
 use super::effects::Effects;
 use super::events::Preconditions;
 use super::group::Touched;
-use super::instance::{Held, Instance, Part};
+use super::instance::{Held, Instance, InstancePart};
 use super::preparation::Preparation;
 use super::set::{EquivalenceSet, Order, PendingReduction, View};
 use super::set_index::SetId;
-use super::state::State;
+use super::state::ValidityState;
 
 /// A set's copies of its values are searched for those that no operation needs when there are this many, and each time
 /// that their number has doubled.
@@ -30,7 +30,7 @@ const MANY_COPIES: usize = 256;
 
 /// The analysis of one state, for as long as the caller has it to itself.
 pub struct Analysis<'a, I: Instance, F> {
-    pub(super) state: &'a mut State<I>,
+    pub(super) state: &'a mut ValidityState<I>,
     pub(super) shapes: &'a ShapeTable,
     pub(super) effects: &'a mut F,
 }
@@ -38,17 +38,17 @@ pub struct Analysis<'a, I: Instance, F> {
 impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
     /// Of a state, whose shapes are in the table of its forest, by a caller that carries effects out.
     #[inline]
-    pub fn new(state: &'a mut State<I>, shapes: &'a ShapeTable, effects: &'a mut F) -> Self {
+    pub fn new(state: &'a mut ValidityState<I>, shapes: &'a ShapeTable, effects: &'a mut F) -> Self {
         Self { state, shapes, effects }
     }
 
     /// Brings the chosen instances up to date as far as the privilege wants it, and adds what the operation must wait
     /// for.
-    pub fn prepare(&mut self, access: &Access<'_, I>, places: &[Place], before: &mut Preparation<I>) {
+    pub fn prepare(&mut self, access: &Access<'_, I>, places: &[AccessPlace], before: &mut Preparation<I>) {
         let (mode, requirement) = (access.mode, access.number.0);
         let after = before.of(requirement);
         access.instances.iter().for_each(|(_, instance)| after.need(instance.ready()));
-        for &Place { instance, group, ref touched, .. } in places {
+        for &AccessPlace { instance, group, ref touched, .. } in places {
             let (fields, instance) = &access.instances[instance];
             if self.gather_if_ready(group, mode, touched, instance, before.of(requirement)) {
                 continue;
@@ -67,9 +67,9 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
 
     /// Makes the operation, which ends with `event`, part of the history. What was pending and would be in the way has
     /// been applied. Returns whether copies were forgotten, of which there had come to be very many.
-    pub fn commit(&mut self, access: &Access<'_, I>, places: &[Place], event: I::Event) -> bool {
+    pub fn commit(&mut self, access: &Access<'_, I>, places: &[AccessPlace], event: I::Event) -> bool {
         let (mode, mut forgot) = (access.mode, false);
-        for &Place { instance, group, ref touched, .. } in places {
+        for &AccessPlace { instance, group, ref touched, .. } in places {
             let (_, instance) = &access.instances[instance];
             match mode {
                 Mode::Read => forgot |= self.commit_read(group, touched, instance, event),
@@ -112,13 +112,13 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
             for group in self.state.groups_of(fields) {
                 let touched = self.touched(group, access, mode);
                 let changes = self.state.group(group).changes();
-                places.push(Place { access: number, instance, group, changes, touched });
+                places.push(AccessPlace { access: number, instance, group, changes, touched });
             }
         }
     }
 
-    /// Applies everything that was contributed to the [sink](State::sink), if there is one, and adds what its holder
-    /// must come after.
+    /// Applies everything that was contributed to the [sink](ValidityState::sink), if there is one, and adds what its
+    /// holder must come after.
     pub fn drain(&mut self, after: &mut Preconditions<I::Event>) {
         for (fields, instance) in &self.state.sink().cloned().unwrap_or_default() {
             self.state.lost().iter().for_each(|&event| after.need(event));
@@ -287,7 +287,7 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
                 // Another requirement of the task had reductions applied elsewhere, at points that this one does not
                 // see.
                 None => {
-                    let part = |points: &Shape| Part { fields, points: points.clone() };
+                    let part = |points: &Shape| InstancePart { fields, points: points.clone() };
                     instance.leave_behind([(event, cover.shape(&set.shape).map(part))]);
                 }
             }
@@ -361,7 +361,7 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         if let Some(view) = group.set(id).find_view(instance) {
             return view;
         }
-        let whole = Part { fields: group.fields.clone(), points: group.set(id).shape.clone() };
+        let whole = InstancePart { fields: group.fields.clone(), points: group.set(id).shape.clone() };
         let mut view = View::new(Held::new(instance), whole);
         if keeps_apart {
             for (event, part) in instance.leftovers_by_part() {

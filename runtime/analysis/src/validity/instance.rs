@@ -13,14 +13,14 @@ use super::events::Event;
 
 /// Some fields at some points.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct InstancePart {
     /// The fields.
     pub fields: FieldMask,
     /// The points.
     pub points: Shape,
 }
 
-impl Part {
+impl InstancePart {
     /// The points of this part at which another one has fields in common with it.
     pub(super) fn cover_of(&self, other: &Self, shapes: &ShapeTable) -> Cover {
         match self.fields.overlaps(&other.fields) {
@@ -66,13 +66,13 @@ pub trait Instance: Debug {
     }
     /// Keeps uses that must end before the memory is used for something else, each with the part used: all of it, if
     /// none is named.
-    fn leave_behind(&self, uses: impl IntoIterator<Item = (Self::Event, Option<Part>)>);
+    fn leave_behind(&self, uses: impl IntoIterator<Item = (Self::Event, Option<InstancePart>)>);
     /// The same for a use that comes after all that [`leftovers`](Self::leftovers) has told of: it stands for them.
     fn leave_behind_instead(&self, event: Self::Event);
     /// The uses left behind.
     fn leftovers(&self) -> SmallVec<[Self::Event; 2]>;
     /// The same, each with the part used.
-    fn leftovers_by_part(&self) -> SmallVec<[(Self::Event, Option<Part>); 2]>;
+    fn leftovers_by_part(&self) -> SmallVec<[(Self::Event, Option<InstancePart>); 2]>;
 }
 
 /// Instances that together hold an access's fields, each with the fields that it is for.

@@ -8,9 +8,9 @@ use super::cover::Cover;
 use super::instance::Instance;
 use super::set::{EquivalenceSet, View};
 use super::set_index::SetId;
-use super::state::State;
+use super::state::ValidityState;
 
-impl<I: Instance> State<I> {
+impl<I: Instance> ValidityState<I> {
     /// Of `fields`, those that an instance holds current values of, everywhere in `region`.
     pub fn valid_fields(&mut self, region: &LogicalRegion, fields: &FieldMask, instance: &I) -> FieldMask {
         let forest = Arc::clone(self.root().space().forest());

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use super::cover::Cover;
 use super::events::Events;
-use super::instance::{Held, Instance, Part};
+use super::instance::{Held, Instance, InstancePart};
 use super::uses::Uses;
 
 /// The place of an operation in program order: of its launch, then of its point.
@@ -70,7 +70,7 @@ pub enum Role {
 pub struct View<I: Instance> {
     pub(super) instance: Held<I>,
     /// The fields and points that the uses are about: those of the set.
-    pub(super) whole: Part,
+    pub(super) whole: InstancePart,
     /// The part of the set of which it has current values (but for pending reductions).
     pub(super) valid: Cover,
     pub(super) writers: Uses<I::Event>,
@@ -460,7 +460,7 @@ impl<I: Instance> View<I> {
         &self.valid
     }
 
-    pub(super) fn new(instance: Held<I>, whole: Part) -> Self {
+    pub(super) fn new(instance: Held<I>, whole: InstancePart) -> Self {
         Self { instance, whole, valid: Cover::Nothing, writers: Uses::default(), readers: Uses::default() }
     }
 
@@ -471,7 +471,7 @@ impl<I: Instance> View<I> {
     fn within(&self, part: &Shape, shapes: &ShapeTable) -> Option<Self> {
         let view = Self {
             instance: self.instance.clone(),
-            whole: Part { fields: self.whole.fields.clone(), points: part.clone() },
+            whole: InstancePart { fields: self.whole.fields.clone(), points: part.clone() },
             valid: self.valid.within(part, shapes),
             writers: self.writers.within(part, shapes),
             readers: self.readers.within(part, shapes),
@@ -486,8 +486,8 @@ impl<I: Instance> Drop for View<I> {
         if self.writers.is_empty() && self.readers.is_empty() {
             return;
         }
-        let Part { fields, points } = &self.whole;
-        let part = |points: &Shape| Part { fields: fields.clone(), points: points.clone() };
+        let InstancePart { fields, points } = &self.whole;
+        let part = |points: &Shape| InstancePart { fields: fields.clone(), points: points.clone() };
         let uses = self.writers.into_iter().chain(&self.readers);
         let with_part = |(event, cover): &(I::Event, Cover)| Some((*event, Some(part(cover.shape(points)?))));
         self.instance.leave_behind(uses.filter_map(with_part));

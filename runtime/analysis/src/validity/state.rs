@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::cover::Cover;
 use super::events::Events;
 use super::group::FieldGroup;
-use super::instance::{Held, Instance, Instances, Part};
+use super::instance::{Held, Instance, InstancePart, Instances};
 use super::set::{EquivalenceSet, Fill, Forgotten, View};
 
 /// The known state of the data of a region that its holder may use: of a region that a task created, or of one that a
@@ -16,7 +16,7 @@ use super::set::{EquivalenceSet, Fill, Forgotten, View};
 ///
 /// Fields that were used alike form a group; of each group, points that share one history form an [equivalence
 /// set](EquivalenceSet).
-pub struct State<I: Instance> {
+pub struct ValidityState<I: Instance> {
     root: LogicalRegion,
     groups: Vec<FieldGroup<I>>,
     /// For each field that is the first of a group, that group. Not of all, and of some it may be another: a region may
@@ -32,7 +32,7 @@ pub struct State<I: Instance> {
     split_by: Weak<Partitioning>,
 }
 
-impl<I: Instance> State<I> {
+impl<I: Instance> ValidityState<I> {
     /// Of a new region: every field has the [default value](Instance::Value) everywhere.
     #[must_use]
     pub fn fresh(root: LogicalRegion) -> Self {
@@ -61,7 +61,7 @@ impl<I: Instance> State<I> {
         sink: Option<Instances<I>>,
     ) -> Self {
         let group = |(fields, instance): &(FieldMask, Arc<I>)| {
-            let whole = Part { fields: fields.clone(), points: root.space().shape().clone() };
+            let whole = InstancePart { fields: fields.clone(), points: root.space().shape().clone() };
             let mut view = View::new(Held::new(instance), whole);
             view.valid = valid.clone();
             ready.into_iter().for_each(|ready| view.writers.add(ready, Cover::Everything));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     /// Each field is in one group, and each group has one.
-    fn check(data: &State<Memory>) {
+    fn check(data: &ValidityState<Memory>) {
         let all = data.groups.iter().fold(FieldMask::new(), |all, group| {
             assert!(!group.fields.is_empty() && !group.fields.overlaps(&all));
             all.union(&group.fields)
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_region_has_no_more_groups_than_fields_however_they_are_used_together() {
-        let mut data = State::<Memory>::fresh(region());
+        let mut data = ValidityState::<Memory>::fresh(region());
         let mut random = 1_u32;
         for _ in 0..10_000 {
             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn groups_are_as_few_as_the_uses_tell_apart_and_stay_when_these_alternate() {
-        let mut data = State::<Memory>::fresh(region());
+        let mut data = ValidityState::<Memory>::fresh(region());
         // Halves, thirds and all: four parts.
         let uses = [0b0000_0011_1111, 0b1111_1100_0000, 0b0000_0000_1111, 0b0000_1111_0000, 0b1111_0000_0000, 0xFFF];
         for turn in 0..1_000 {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use maniple_cluster::{JobBuilder, Kind, Layer, Outgoing, Received};
+use maniple_cluster::{JobBuilder, JobMessageKind, Layer, Outgoing, Received};
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
 use maniple_realm::net::loopback::Network;
@@ -18,8 +18,8 @@ struct Squares {
     closed: AtomicUsize,
 }
 
-const ASK: Kind = Kind::new(0);
-const ANSWER: Kind = Kind::new(1);
+const ASK: JobMessageKind = JobMessageKind::new(0);
+const ANSWER: JobMessageKind = JobMessageKind::new(1);
 
 impl Squares {
     fn join(self: &Arc<Self>, builder: JobBuilder) -> JobBuilder {

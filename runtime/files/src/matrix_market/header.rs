@@ -11,7 +11,7 @@ use crate::text::{Lines, foreign, shown};
 
 /// Which entries are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub enum MatrixLayout {
     /// Entries that are not zero, with their coordinates, in any order. Entries at the same place add up.
     Coordinate,
     /// All, column by column.
@@ -118,7 +118,7 @@ impl Symmetry {
         }
     }
 
-    /// The first row of a column that is listed in the layout [`Layout::Array`].
+    /// The first row of a column that is listed in the layout [`MatrixLayout::Array`].
     pub(super) fn first_row(self, column: u64) -> u64 {
         match self {
             Self::General => 0,
@@ -141,9 +141,9 @@ impl fmt::Display for Symmetry {
 
 /// The contents of the first line and of the line of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct MatrixMarketHeader {
     /// Which entries are listed.
-    pub layout: Layout,
+    pub layout: MatrixLayout,
     /// The type of the entries.
     pub field: Field,
     /// Which entries follow from others.
@@ -156,7 +156,7 @@ pub struct Header {
     pub entries: u64,
 }
 
-impl Header {
+impl MatrixMarketHeader {
     pub(super) fn read(lines: &mut Lines<impl BufRead>) -> Result<Self, ReadError> {
         let Some(first) = lines.raw()? else {
             return Err(lines.wrong(Problem::Truncated("the file is empty".to_owned())));
@@ -175,13 +175,13 @@ impl Header {
         let (layout, field, symmetry) =
             kinds(object, layout, field, symmetry).map_err(|problem| lines.wrong(problem))?;
         let sizes = match layout {
-            Layout::Coordinate => sizes::<3>(lines, "ROWS COLUMNS ENTRIES")?.to_vec(),
-            Layout::Array => sizes::<2>(lines, "ROWS COLUMNS")?.to_vec(),
+            MatrixLayout::Coordinate => sizes::<3>(lines, "ROWS COLUMNS ENTRIES")?.to_vec(),
+            MatrixLayout::Array => sizes::<2>(lines, "ROWS COLUMNS")?.to_vec(),
         };
         Self::new(layout, field, symmetry, &sizes).map_err(|problem| lines.wrong(problem))
     }
 
-    fn new(layout: Layout, field: Field, symmetry: Symmetry, sizes: &[i64]) -> Result<Self, Problem> {
+    fn new(layout: MatrixLayout, field: Field, symmetry: Symmetry, sizes: &[i64]) -> Result<Self, Problem> {
         let (rows, columns) = (sizes[0], sizes[1]);
         if rows < 0 || columns < 0 {
             let reason = format!("expected rows and columns from 0 on, found {rows} and {columns}");
@@ -205,7 +205,7 @@ impl Header {
         Ok(Self { layout, field, symmetry, rows, columns, entries })
     }
 
-    /// The row and the column of one of the entries that are listed in the layout [`Layout::Array`].
+    /// The row and the column of one of the entries that are listed in the layout [`MatrixLayout::Array`].
     pub(super) fn place_of(&self, entry: u64) -> (u64, u64) {
         // How many entries are listed in the columns before this one.
         let before = |column: u64| {
@@ -225,7 +225,7 @@ impl Header {
     }
 }
 
-fn kinds(object: &str, layout: &str, field: &str, symmetry: &str) -> Result<(Layout, Field, Symmetry), Problem> {
+fn kinds(object: &str, layout: &str, field: &str, symmetry: &str) -> Result<(MatrixLayout, Field, Symmetry), Problem> {
     let unknown = |what: &str, found: &str, known: &str| {
         Err(Problem::Unsupported(format!("the {what} '{}' is none of {known}", shown(found))))
     };
@@ -234,8 +234,8 @@ fn kinds(object: &str, layout: &str, field: &str, symmetry: &str) -> Result<(Lay
         return Err(Problem::Unsupported(reason));
     }
     let layout = match layout {
-        "coordinate" => Layout::Coordinate,
-        "array" => Layout::Array,
+        "coordinate" => MatrixLayout::Coordinate,
+        "array" => MatrixLayout::Array,
         other => return unknown("format", other, "'coordinate', 'array'"),
     };
     let field = match field {
@@ -255,7 +255,7 @@ fn kinds(object: &str, layout: &str, field: &str, symmetry: &str) -> Result<(Lay
     };
     let malformed = |reason: &str| Err(Problem::Malformed(reason.to_owned()));
     match (layout, field, symmetry) {
-        (Layout::Array, Field::Pattern, _) => malformed("an 'array' has all entries, so it can't be a 'pattern'"),
+        (MatrixLayout::Array, Field::Pattern, _) => malformed("an 'array' has all entries, so it can't be a 'pattern'"),
         (_, Field::Pattern, Symmetry::Skew) => {
             malformed("a 'pattern' has ones alone, and a skew-symmetric matrix has those of both signs")
         }

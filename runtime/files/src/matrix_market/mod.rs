@@ -1,10 +1,10 @@
 //! Matrix Market files (Boisvert, Pozo and Remington 1996, *The Matrix Market Exchange Formats*): a matrix as lines of
 //! text.
 //!
-//! A [`Reader`] gives the [`Header`] and then one [`Entry`] after the other, in both layouts and with all fields and
-//! symmetries; what follows by symmetry is added by [`Reader::for_each`] and [`Reader::dense`], otherwise left to the
-//! caller. [`read_entries`] and [`write_entries`] take the file as a whole, and several threads. [`write_array`] writes
-//! a dense matrix, [`write_coordinates`] a sparse one.
+//! A [`Reader`] gives the [`MatrixMarketHeader`] and then one [`MatrixEntry`] after the other, in both layouts and with
+//! all fields and symmetries; what follows by symmetry is added by [`Reader::for_each`] and [`Reader::dense`],
+//! otherwise left to the caller. [`read_entries`] and [`write_entries`] take the file as a whole, and several threads.
+//! [`write_array`] writes a dense matrix, [`write_coordinates`] a sparse one.
 
 mod header;
 mod reader;
@@ -12,8 +12,8 @@ mod whole;
 
 use std::io::{self, Write};
 
-pub use self::header::{Field, Header, Layout, Symmetry};
-pub use self::reader::{Entry, Reader};
+pub use self::header::{Field, MatrixLayout, MatrixMarketHeader, Symmetry};
+pub use self::reader::{MatrixEntry, Reader};
 pub(crate) use self::whole::entries_of;
 pub use self::whole::{read_entries, write_entries, write_head};
 use crate::number::Number;
@@ -49,7 +49,7 @@ pub fn write_coordinates<T: Number>(
     columns: u64,
     field: Field,
     symmetry: Symmetry,
-    entries: &[Entry<T>],
+    entries: &[MatrixEntry<T>],
 ) -> io::Result<()> {
     let wrong = |reason: String| Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     if field != Field::Pattern && field != Field::of(T::TYPE) {
@@ -58,7 +58,7 @@ pub fn write_coordinates<T: Number>(
     if symmetry == Symmetry::Hermitian && field != Field::Complex || symmetry != Symmetry::General && rows != columns {
         return wrong(format!("a matrix of {rows} x {columns} {field} entries is not {symmetry}"));
     }
-    let is_listed = |entry: &Entry<T>| {
+    let is_listed = |entry: &MatrixEntry<T>| {
         symmetry == Symmetry::General || entry.row >= entry.column + u64::from(symmetry == Symmetry::Skew)
     };
     if let Some(entry) = entries.iter().find(|entry| entry.row >= rows || entry.column >= columns || !is_listed(entry))
@@ -67,8 +67,8 @@ pub fn write_coordinates<T: Number>(
         return wrong(format!("entry ({row}, {column}) is not listed for a {symmetry} matrix of {rows} x {columns}"));
     }
     writeln!(into, "%%MatrixMarket matrix coordinate {field} {symmetry}\n{rows} {columns} {}", entries.len())?;
-    let key = |entry: &&Entry<T>| (entry.row, entry.column);
-    let mut sorted: Vec<&Entry<T>> = entries.iter().collect();
+    let key = |entry: &&MatrixEntry<T>| (entry.row, entry.column);
+    let mut sorted: Vec<&MatrixEntry<T>> = entries.iter().collect();
     sorted.sort_by_key(key);
     for entry in sorted {
         write!(into, "{} {}", entry.row + 1, entry.column + 1)?;

@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use super::header::{Field, Header, Layout, Symmetry};
+use super::header::{Field, MatrixLayout, MatrixMarketHeader, Symmetry};
 use crate::dense::{Dense, Order};
 use crate::error::{Problem, ReadError, entries};
 use crate::lines;
@@ -11,7 +11,7 @@ use crate::text::{Lines, shown};
 
 /// An entry that a file lists.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Entry<T> {
+pub struct MatrixEntry<T> {
     /// The row, counted from 0.
     pub row: u64,
     /// The column, counted from 0.
@@ -20,7 +20,7 @@ pub struct Entry<T> {
     pub value: T,
 }
 
-impl<T: Number> Entry<T> {
+impl<T: Number> MatrixEntry<T> {
     /// The entry on the other side of the diagonal, if it follows from this one.
     #[must_use]
     pub fn mirrored(self, symmetry: Symmetry) -> Option<Self> {
@@ -33,10 +33,10 @@ impl<T: Number> Entry<T> {
 #[derive(Debug)]
 pub struct Reader<R> {
     lines: Lines<R>,
-    header: Header,
+    header: MatrixMarketHeader,
     /// How many entries were read.
     count: u64,
-    /// Row and column of the next entry in the layout [`Layout::Array`].
+    /// Row and column of the next entry in the layout [`MatrixLayout::Array`].
     next: (u64, u64),
     /// It has some of the entries alone.
     is_part: bool,
@@ -49,17 +49,18 @@ impl<R: BufRead> Reader<R> {
     /// [`ReadError`] if the file has another format, or its header makes no sense.
     pub fn new(source: R) -> Result<Self, ReadError> {
         let mut lines = Lines::new(source, b'%');
-        let header = Header::read(&mut lines)?;
+        let header = MatrixMarketHeader::read(&mut lines)?;
         Ok(Self { lines, header, count: 0, next: (header.symmetry.first_row(0), 0), is_part: false })
     }
 
-    /// Reads some lines of a file that has this header and the layout [`Layout::Coordinate`].
-    pub(crate) fn of_part(source: R, header: &Header) -> Self {
+    /// Reads some lines of a file that has this header and the layout [`MatrixLayout::Coordinate`].
+    pub(crate) fn of_part(source: R, header: &MatrixMarketHeader) -> Self {
         Self { lines: Lines::new(source, b'%'), header: *header, count: 0, next: (0, 0), is_part: true }
     }
 
-    /// Reads the lines, from one of the entries on, of a file that has this header and the layout [`Layout::Array`].
-    pub(crate) fn from_entry(source: R, header: &Header, entry: u64) -> Self {
+    /// Reads the lines, from one of the entries on, of a file that has this header and the layout
+    /// [`MatrixLayout::Array`].
+    pub(crate) fn from_entry(source: R, header: &MatrixMarketHeader, entry: u64) -> Self {
         let next = header.place_of(entry);
         Self { lines: Lines::new(source, b'%'), header: *header, count: entry, next, is_part: false }
     }
@@ -70,7 +71,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// The contents of the first line and of the line of sizes.
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &MatrixMarketHeader {
         &self.header
     }
 
@@ -84,7 +85,7 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     /// [`ReadError`] if a line makes no sense, the file has fewer or more entries than it says, or its
     /// [field](Field::fits) does not fit the type.
-    pub fn next_entry<T: Number>(&mut self) -> Result<Option<Entry<T>>, ReadError> {
+    pub fn next_entry<T: Number>(&mut self) -> Result<Option<MatrixEntry<T>>, ReadError> {
         let Self { lines, header, count, next, is_part } = self;
         if (*is_part || *count < header.entries)
             && let Some(entry) = lines.quick(|text| usual(text, header, *next))?
@@ -105,11 +106,11 @@ impl<R: BufRead> Reader<R> {
             return Err(lines.wrong(Problem::Malformed(reason)));
         }
         let entry = match header.layout {
-            Layout::Coordinate => listed(line, header),
-            Layout::Array => value(line, header.field).and_then(|value| {
+            MatrixLayout::Coordinate => listed(line, header),
+            MatrixLayout::Array => value(line, header.field).and_then(|value| {
                 let (row, column) = *next;
                 let problem = not_mirrored(header.symmetry, row, column, value);
-                problem.map_or(Ok(Entry { row, column, value }), Err)
+                problem.map_or(Ok(MatrixEntry { row, column, value }), Err)
             }),
         };
         let entry = entry.map_err(|problem| lines.wrong(problem))?;
@@ -144,7 +145,7 @@ impl<R: BufRead> Reader<R> {
     /// As of [`next_entry`](Self::next_entry), or what `visit` says of the line that was read last.
     pub fn for_each<T: Number>(
         mut self,
-        mut visit: impl FnMut(Entry<T>) -> Result<(), Problem>,
+        mut visit: impl FnMut(MatrixEntry<T>) -> Result<(), Problem>,
     ) -> Result<(), ReadError> {
         while let Some(entry) = self.next_entry::<T>()? {
             let mirrored = entry.mirrored(self.header.symmetry);
@@ -154,14 +155,14 @@ impl<R: BufRead> Reader<R> {
         Ok(())
     }
 
-    /// Reads all entries of a file in the layout [`Layout::Array`], and adds those that follow by symmetry. Memory is
-    /// taken for what the file has, not for what it says.
+    /// Reads all entries of a file in the layout [`MatrixLayout::Array`], and adds those that follow by symmetry.
+    /// Memory is taken for what the file has, not for what it says.
     ///
     /// # Errors
     /// As of [`next_entry`](Self::next_entry), and [`Problem::Unsupported`] if the file has the other layout.
     pub fn dense<T: Number>(mut self) -> Result<Dense<T>, ReadError> {
-        let Header { layout, symmetry, rows, columns, .. } = self.header;
-        if layout == Layout::Coordinate {
+        let MatrixMarketHeader { layout, symmetry, rows, columns, .. } = self.header;
+        if layout == MatrixLayout::Coordinate {
             let reason = "the matrix is sparse ('coordinate'); an 'array' has all elements".to_owned();
             return Err(ReadError::Line { line: 1, problem: Problem::Unsupported(reason) });
         }
@@ -185,23 +186,23 @@ impl<R: BufRead> Reader<R> {
 
 /// The entry of the line that a text begins with, if it is of the usual form, with real numbers, and not above the
 /// diagonal of a symmetric matrix; and how many bytes the line is. `next` is where it is in the layout
-/// [`Layout::Array`].
-fn usual<T: Number>(text: &[u8], header: &Header, next: (u64, u64)) -> Option<(Entry<T>, usize)> {
-    let Header { layout, field, symmetry, rows, columns, .. } = *header;
+/// [`MatrixLayout::Array`].
+fn usual<T: Number>(text: &[u8], header: &MatrixMarketHeader, next: (u64, u64)) -> Option<(MatrixEntry<T>, usize)> {
+    let MatrixMarketHeader { layout, field, symmetry, rows, columns, .. } = *header;
     if field != Field::Real || !field.fits(T::TYPE) {
         return None;
     }
-    if layout == Layout::Array {
+    if layout == MatrixLayout::Array {
         let (value, length) = lines::entry(text, 1, [], |_| ())?;
-        return Some((Entry { row: next.0, column: next.1, value }, length));
+        return Some((MatrixEntry { row: next.0, column: next.1, value }, length));
     }
     let (mut row, mut column) = (0, 0);
     let (value, length) = lines::entry(text, 1, [rows, columns], |at| row = std::mem::replace(&mut column, at))?;
-    (symmetry == Symmetry::General || row > column).then_some((Entry { row, column, value }, length))
+    (symmetry == Symmetry::General || row > column).then_some((MatrixEntry { row, column, value }, length))
 }
 
 /// An entry with its coordinates.
-fn listed<T: Number>(line: &str, header: &Header) -> Result<Entry<T>, Problem> {
+fn listed<T: Number>(line: &str, header: &MatrixMarketHeader) -> Result<MatrixEntry<T>, Problem> {
     let first_word = |text: &'_ str| text.find(char::is_whitespace).unwrap_or(text.len());
     let (row, rest) = line.split_at(first_word(line));
     let rest = rest.trim_start();
@@ -229,7 +230,7 @@ fn listed<T: Number>(line: &str, header: &Header) -> Result<Entry<T>, Problem> {
         );
         return Err(Problem::Malformed(reason));
     }
-    Ok(Entry { row, column, value })
+    Ok(MatrixEntry { row, column, value })
 }
 
 /// The problem of an entry of a matrix that has this symmetry, if there is one: on the diagonal, the entry is not its

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::header::{Field, Header, Layout, Symmetry};
+use super::header::{Field, MatrixLayout, MatrixMarketHeader, Symmetry};
 use super::reader::{Reader, can_be_mirrored};
 use crate::entry_lines;
 use crate::error::ReadError;
@@ -17,11 +17,17 @@ use crate::parallel::Parallel;
 ///
 /// # Errors
 /// As of [`Reader`].
-pub fn read_entries<T: Number>(text: &[u8], parallel: &dyn Parallel) -> Result<(Header, Entries<T>), ReadError> {
+pub fn read_entries<T: Number>(
+    text: &[u8],
+    parallel: &dyn Parallel,
+) -> Result<(MatrixMarketHeader, Entries<T>), ReadError> {
     T::matrix_entries(text, parallel)
 }
 
-pub(crate) fn entries_of<T: Number>(text: &[u8], parallel: &dyn Parallel) -> Result<(Header, Entries<T>), ReadError> {
+pub(crate) fn entries_of<T: Number>(
+    text: &[u8],
+    parallel: &dyn Parallel,
+) -> Result<(MatrixMarketHeader, Entries<T>), ReadError> {
     let mut rest = text;
     let header = *Reader::new(&mut rest)?.header();
     let mut entries = match usual(rest, &header, parallel) {
@@ -47,9 +53,9 @@ pub(crate) fn entries_of<T: Number>(text: &[u8], parallel: &dyn Parallel) -> Res
 }
 
 /// The entries of a file that has nothing but a line for each, and nothing wrong.
-fn usual<T: Number>(text: &[u8], header: &Header, parallel: &dyn Parallel) -> Option<Entries<T>> {
-    let Header { layout, field, symmetry, rows, columns, entries } = *header;
-    if layout != Layout::Coordinate || !field.fits(T::TYPE) {
+fn usual<T: Number>(text: &[u8], header: &MatrixMarketHeader, parallel: &dyn Parallel) -> Option<Entries<T>> {
+    let MatrixMarketHeader { layout, field, symmetry, rows, columns, entries } = *header;
+    if layout != MatrixLayout::Coordinate || !field.fits(T::TYPE) {
         return None;
     }
     let words = if field == Field::Pattern { 0 } else { 1 };

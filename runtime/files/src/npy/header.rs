@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::literal::{Literal, Value};
+use super::literal::{Literal, LiteralValue};
 use maniple_element::ElementType;
 
 use crate::dense::Order;
@@ -21,7 +21,7 @@ const MOST_BRACKETS: usize = 100;
 
 /// The contents of the header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct NpyHeader {
     /// The type of the elements as they are read.
     pub number: ElementType,
     /// The type in the file, if it is no [`ElementType`].
@@ -96,7 +96,7 @@ pub struct Description {
     text: usize,
 }
 
-impl Header {
+impl NpyHeader {
     /// Reads the header, and no byte of what follows.
     ///
     /// # Errors
@@ -229,7 +229,7 @@ impl Description {
         }
         without_long_suffixes(text);
         let parsed = std::str::from_utf8(text).ok().and_then(Literal::parse);
-        let Some(Literal { value: Value::Dictionary(entries), .. }) = parsed else {
+        let Some(Literal { value: LiteralValue::Dictionary(entries), .. }) = parsed else {
             return Err(Problem::Malformed(format!(
                 "its header must be a dictionary such as {{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3)}}, and is '{}'",
                 shown(text)
@@ -242,8 +242,8 @@ impl Description {
         };
         let (descr, fortran_order, shape) = (get("descr")?, get("fortran_order")?, get("shape")?);
         let order = match fortran_order.value {
-            Value::Truth(true) => Order::Columns,
-            Value::Truth(false) => Order::Rows,
+            LiteralValue::Truth(true) => Order::Columns,
+            LiteralValue::Truth(false) => Order::Rows,
             _ => {
                 return Err(Problem::Malformed(
                     "the 'fortran_order' in its header is neither True nor False".to_owned(),
@@ -288,9 +288,9 @@ fn without_long_suffixes(text: &mut [u8]) {
 
 /// The extents, if they are numbers.
 fn extents(shape: &Literal<'_>) -> Option<Vec<u64>> {
-    let Value::Sequence(extents) = &shape.value else { return None };
+    let LiteralValue::Sequence(extents) = &shape.value else { return None };
     let count = |extent: &Literal<'_>| match extent.value {
-        Value::Count(count) => Some(count),
+        LiteralValue::Count(count) => Some(count),
         _ => None,
     };
     extents.iter().map(count).collect()

@@ -5,11 +5,11 @@
 pub(super) struct Literal<'a> {
     /// As it is written.
     pub(super) text: &'a str,
-    pub(super) value: Value<'a>,
+    pub(super) value: LiteralValue<'a>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Value<'a> {
+pub(super) enum LiteralValue<'a> {
     Truth(bool),
     /// A whole number from 0 to before 2^64.
     Count(u64),
@@ -34,7 +34,7 @@ impl<'a> Literal<'a> {
     /// The text, if it is one.
     pub(super) fn as_text(&self) -> Option<&str> {
         match &self.value {
-            Value::Text(text) => Some(text),
+            LiteralValue::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -51,24 +51,24 @@ impl<'a> Rest<'a> {
         Some(Literal { text: &begin[..begin.len() - self.0.len()], value })
     }
 
-    fn value(&mut self) -> Option<Value<'a>> {
+    fn value(&mut self) -> Option<LiteralValue<'a>> {
         if self.take('{') {
             let entry = |rest: &mut Self| {
                 let key = rest.literal()?;
                 rest.take(':').then_some(())?;
                 Some((key, rest.literal()?))
             };
-            return Some(Value::Dictionary(self.items('}', entry)?.0));
+            return Some(LiteralValue::Dictionary(self.items('}', entry)?.0));
         }
         if self.take('[') {
-            return Some(Value::Sequence(self.items(']', Self::literal)?.0));
+            return Some(LiteralValue::Sequence(self.items(']', Self::literal)?.0));
         }
         if self.take('(') {
             let (mut items, ends_with_comma) = self.items(')', Self::literal)?;
             // In parentheses without a comma, a value is itself.
             return Some(match (items.len(), ends_with_comma) {
                 (1, false) => items.remove(0).value,
-                _ => Value::Sequence(items),
+                _ => LiteralValue::Sequence(items),
             });
         }
         self.text().or_else(|| self.word())
@@ -87,7 +87,7 @@ impl<'a> Rest<'a> {
         Some((items, ends_with_comma))
     }
 
-    fn text(&mut self) -> Option<Value<'a>> {
+    fn text(&mut self) -> Option<LiteralValue<'a>> {
         let quoted = self.0.strip_prefix(['u', 'U']).unwrap_or(self.0);
         let quote = quoted.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
         let (mut text, mut letters) = (String::new(), quoted[1..].chars());
@@ -102,22 +102,22 @@ impl<'a> Rest<'a> {
             }
         }
         self.0 = letters.as_str();
-        Some(Value::Text(text))
+        Some(LiteralValue::Text(text))
     }
 
-    fn word(&mut self) -> Option<Value<'a>> {
+    fn word(&mut self) -> Option<LiteralValue<'a>> {
         let is_of_word = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '+' | '-');
         let (word, rest) = self.0.split_at(self.0.find(|letter| !is_of_word(letter)).unwrap_or(self.0.len()));
         self.0 = rest;
         match word {
-            "True" => Some(Value::Truth(true)),
-            "False" => Some(Value::Truth(false)),
-            "None" => Some(Value::Other),
+            "True" => Some(LiteralValue::Truth(true)),
+            "False" => Some(LiteralValue::Truth(false)),
+            "None" => Some(LiteralValue::Other),
             _ => {
                 let is_count = word.starts_with(|digit: char| digit.is_ascii_digit());
                 match word.parse() {
-                    Ok(count) if is_count => Some(Value::Count(count)),
-                    _ => (is_count || word.starts_with(['+', '-', '.'])).then_some(Value::Other),
+                    Ok(count) if is_count => Some(LiteralValue::Count(count)),
+                    _ => (is_count || word.starts_with(['+', '-', '.'])).then_some(LiteralValue::Other),
                 }
             }
         }
@@ -137,30 +137,30 @@ impl<'a> Rest<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Literal, Value};
+    use super::{Literal, LiteralValue};
 
-    fn value(text: &str) -> Option<Value<'_>> {
+    fn value(text: &str) -> Option<LiteralValue<'_>> {
         Literal::parse(text).map(|literal| literal.value)
     }
 
     #[test]
     fn literals_are_what_python_takes_them_for() {
-        assert_eq!(value(" 18446744073709551615 "), Some(Value::Count(u64::MAX)));
+        assert_eq!(value(" 18446744073709551615 "), Some(LiteralValue::Count(u64::MAX)));
         for other in ["-1", "18446744073709551616", "1.5", "1e3", "None", "+2"] {
-            assert_eq!(value(other), Some(Value::Other), "{other}");
+            assert_eq!(value(other), Some(LiteralValue::Other), "{other}");
         }
-        assert_eq!(value("True"), Some(Value::Truth(true)));
+        assert_eq!(value("True"), Some(LiteralValue::Truth(true)));
         for text in ["'a\"b'", "u'a\"b'", r#""a\"b""#, r#"'a"b'"#] {
-            assert_eq!(value(text), Some(Value::Text("a\"b".into())), "{text}");
+            assert_eq!(value(text), Some(LiteralValue::Text("a\"b".into())), "{text}");
         }
-        let count = |text| Literal { text, value: Value::Count(text.parse().unwrap()) };
-        assert_eq!(value("(3)"), Some(Value::Count(3)));
+        let count = |text| Literal { text, value: LiteralValue::Count(text.parse().unwrap()) };
+        assert_eq!(value("(3)"), Some(LiteralValue::Count(3)));
         for one in ["(3,)", "[3]", "( 3 , )"] {
-            assert_eq!(value(one), Some(Value::Sequence(vec![count("3")])), "{one}");
+            assert_eq!(value(one), Some(LiteralValue::Sequence(vec![count("3")])), "{one}");
         }
-        assert_eq!(value("()"), Some(Value::Sequence(Vec::new())));
-        let entry = Literal { text: "'k'", value: Value::Text("k".into()) };
-        assert_eq!(value("{'k': 1, }"), Some(Value::Dictionary(vec![(entry, count("1"))])));
+        assert_eq!(value("()"), Some(LiteralValue::Sequence(Vec::new())));
+        let entry = Literal { text: "'k'", value: LiteralValue::Text("k".into()) };
+        assert_eq!(value("{'k': 1, }"), Some(LiteralValue::Dictionary(vec![(entry, count("1"))])));
         assert_eq!(Literal::parse(" ('a', 2) ").unwrap().text, "('a', 2)");
     }
 

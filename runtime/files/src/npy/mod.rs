@@ -1,7 +1,7 @@
 //! NumPy's `.npy` files: a dense array in binary, after a header that is a Python dictionary (*NumPy Enhancement
 //! Proposal 1*, and `numpy.lib.format`).
 //!
-//! A [`Header`] says what follows it and where, so that a caller may read all elements by [`read_elements`], or any
+//! A [`NpyHeader`] says what follows it and where, so that a caller may read all elements by [`read_elements`], or any
 //! range of bytes on its own. [`write_array`] writes an array by rows. A [`Description`] is a header of any type of
 //! elements, and [`header_of`] makes one.
 
@@ -10,7 +10,7 @@ mod literal;
 
 use std::io::{self, Read, Write};
 
-pub use self::header::{Description, Header, MAGIC, Other, header_of, little_endian_header};
+pub use self::header::{Description, MAGIC, NpyHeader, Other, header_of, little_endian_header};
 use bytemuck::Zeroable;
 use maniple_element::ElementType;
 
@@ -21,14 +21,15 @@ use crate::number::Number;
 /// Bytes of elements that are read at once.
 const CHUNK: usize = 64 << 10;
 
-/// Reads all elements, in the file's order, as [`Header::number`] says; `source` is at their start, where
-/// [`Header::read`] leaves it. `length` is the length of the whole file in bytes, if it is known: then memory is taken
-/// once, and a file that is too short is refused before. Otherwise, as with a pipe, memory grows with what is read.
+/// Reads all elements, in the file's order, as [`NpyHeader::number`] says; `source` is at their start, where
+/// [`NpyHeader::read`] leaves it. `length` is the length of the whole file in bytes, if it is known: then memory is
+/// taken once, and a file that is too short is refused before. Otherwise, as with a pipe, memory grows with what is
+/// read.
 ///
 /// # Errors
 /// [`ReadError`] if the file ends too early, or its elements have another type.
 pub fn read_elements<T: Number>(
-    header: &Header,
+    header: &NpyHeader,
     source: &mut impl Read,
     length: Option<u64>,
 ) -> Result<Dense<T>, ReadError> {
@@ -49,7 +50,7 @@ pub fn read_elements<T: Number>(
 }
 
 /// Refuses a file that has elements of another type, or is too short if its length is known.
-fn check(header: &Header, wanted: ElementType, length: Option<u64>) -> Result<(), ReadError> {
+fn check(header: &NpyHeader, wanted: ElementType, length: Option<u64>) -> Result<(), ReadError> {
     if header.number != wanted {
         let reason = format!("its elements are {}, not {}", header.number.numpy_name(), wanted.numpy_name());
         return Err(ReadError::Byte { byte: 0, problem: Problem::Unsupported(reason) });
@@ -66,7 +67,7 @@ fn check(header: &Header, wanted: ElementType, length: Option<u64>) -> Result<()
 /// Reads the elements from one on, of so many bytes each: as many as fit `chunk`. They are widened from `narrow` if the
 /// file has fewer bytes of each.
 fn read_chunk(
-    header: &Header,
+    header: &NpyHeader,
     source: &mut dyn Read,
     start: usize,
     chunk: &mut [u8],

@@ -10,7 +10,7 @@ use zip::{CompressionMethod, ZipArchive};
 use super::array::Array;
 use super::target::written;
 use crate::error::{Problem, ReadError};
-use crate::npy::Header;
+use crate::npy::NpyHeader;
 
 /// An archive that is larger than this when it is unpacked, and than so many times its own size, is refused: no array
 /// that a user saves is packed so well.
@@ -89,8 +89,8 @@ impl<R: Read + Seek> Archive<R> {
     /// Reads the array called `name`; none if there is none.
     ///
     /// # Errors
-    /// [`ReadError`] if it is damaged, has elements of another type than those of [`Values`](super::Values), or is
-    /// suspiciously well packed.
+    /// [`ReadError`] if it is damaged, has elements of another type than those of [`ArrayValues`](super::ArrayValues),
+    /// or is suspiciously well packed.
     pub fn array(&mut self, name: &str) -> Result<Option<Array>, ReadError> {
         let Some(place) = self.zip.index_for_name(&format!("{name}.npy")) else { return Ok(None) };
         let read = self.read_file(place, name, |file, length| {
@@ -157,10 +157,10 @@ impl<R: Read + Seek> Archive<R> {
     }
 
     /// The header of the array called `name`, which must be there.
-    pub(super) fn header(&mut self, name: &str) -> Result<Header, ReadError> {
+    pub(super) fn header(&mut self, name: &str) -> Result<NpyHeader, ReadError> {
         let Some(place) = self.zip.index_for_name(&format!("{name}.npy")) else { return Err(self.missing(name)) };
         let mut file = self.zip.by_index(place).map_err(of_zip)?;
-        Header::read(&mut file).map_err(|error| named(name, error))
+        NpyHeader::read(&mut file).map_err(|error| named(name, error))
     }
 
     /// Reads the array called `name`, which must be there.

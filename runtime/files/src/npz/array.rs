@@ -7,12 +7,12 @@ use num_complex::Complex;
 
 use crate::dense::{Dense, Order};
 use crate::error::{Problem, ReadError};
-use crate::npy::{Description, Header, read_elements, write_described};
+use crate::npy::{Description, NpyHeader, read_elements, write_described};
 use crate::number::Number;
 
 /// Elements of one type.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Values {
+pub enum ArrayValues {
     /// Truth values.
     Bool(Vec<bool>),
     /// Integers of 8 bits without sign.
@@ -51,33 +51,33 @@ pub struct Array {
     /// The order of the elements.
     pub order: Order,
     /// The elements.
-    pub values: Values,
+    pub values: ArrayValues,
 }
 
 /// Does the same with the elements of each type; a text gives `$text`.
 macro_rules! each {
     ($values:expr, $elements:ident => $result:expr, $text:expr) => {
         match $values {
-            Values::Bool($elements) => $result,
-            Values::U8($elements) => $result,
-            Values::I8($elements) => $result,
-            Values::U16($elements) => $result,
-            Values::I16($elements) => $result,
-            Values::U32($elements) => $result,
-            Values::I32($elements) => $result,
-            Values::U64($elements) => $result,
-            Values::I64($elements) => $result,
-            Values::F32($elements) => $result,
-            Values::F64($elements) => $result,
-            Values::C32($elements) => $result,
-            Values::C64($elements) => $result,
-            Values::Text(_) => $text,
+            ArrayValues::Bool($elements) => $result,
+            ArrayValues::U8($elements) => $result,
+            ArrayValues::I8($elements) => $result,
+            ArrayValues::U16($elements) => $result,
+            ArrayValues::I16($elements) => $result,
+            ArrayValues::U32($elements) => $result,
+            ArrayValues::I32($elements) => $result,
+            ArrayValues::U64($elements) => $result,
+            ArrayValues::I64($elements) => $result,
+            ArrayValues::F32($elements) => $result,
+            ArrayValues::F64($elements) => $result,
+            ArrayValues::C32($elements) => $result,
+            ArrayValues::C64($elements) => $result,
+            ArrayValues::Text(_) => $text,
         }
     };
 }
 pub(super) use each;
 
-impl Values {
+impl ArrayValues {
     /// The number of elements; a text is one.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -131,14 +131,14 @@ impl Values {
 impl Array {
     /// An array with these elements, the last coordinate varying fastest.
     #[must_use]
-    pub fn rows(shape: Vec<u64>, values: Values) -> Self {
+    pub fn rows(shape: Vec<u64>, values: ArrayValues) -> Self {
         Self { shape, order: Order::Rows, values }
     }
 
     /// One line of integers, as narrow as they allow.
     pub(super) fn integers(integers: &[i64]) -> Self {
         let narrow: Option<Vec<i32>> = integers.iter().map(|&integer| i32::try_from(integer).ok()).collect();
-        let values = narrow.map_or_else(|| Values::I64(integers.to_vec()), Values::I32);
+        let values = narrow.map_or_else(|| ArrayValues::I64(integers.to_vec()), ArrayValues::I32);
         Self::rows(vec![integers.len() as u64], values)
     }
 
@@ -149,8 +149,11 @@ impl Array {
         macro_rules! turned {
             ($($variant:ident),*) => {
                 match values {
-                    $(Values::$variant(elements) => Values::$variant(Dense { shape: shape.clone(), order, elements }.by_rows().elements),)*
-                    text @ Values::Text(_) => text,
+                    $(ArrayValues::$variant(elements) => {
+                        let array = Dense { shape: shape.clone(), order, elements };
+                        ArrayValues::$variant(array.by_rows().elements)
+                    })*
+                    text @ ArrayValues::Text(_) => text,
                 }
             };
         }
@@ -163,15 +166,15 @@ impl Array {
         let described = Description::read(source)?;
         if described.shape.is_empty() && described.type_name.starts_with(['S', 'U']) {
             let Description { order, shape, .. } = described.clone();
-            return Ok(Self { shape, order, values: Values::Text(read_text(&described, source)?) });
+            return Ok(Self { shape, order, values: ArrayValues::Text(read_text(&described, source)?) });
         }
-        let header = Header::of(described)?;
+        let header = NpyHeader::of(described)?;
         macro_rules! read {
             ($($variant:ident $ty:ty),*) => {
                 match header.number {
                     $(ElementType::$variant => {
                         let read = read_elements::<$ty>(&header, source, length)?;
-                        Self { shape: read.shape, order: read.order, values: Values::$variant(read.elements) }
+                        Self { shape: read.shape, order: read.order, values: ArrayValues::$variant(read.elements) }
                     })*
                 }
             };
@@ -190,7 +193,7 @@ impl Array {
         let name = match self.values.number() {
             Some(number) => number.npy_name(),
             None => {
-                let Values::Text(text) = &self.values else { return Ok(()) };
+                let ArrayValues::Text(text) = &self.values else { return Ok(()) };
                 // As NumPy writes texts, and PyData's `sparse` wants them; SciPy takes them too.
                 described(&format!("U{}", text.chars().count()), into)?;
                 return text.chars().try_for_each(|letter| into.write_all(&u32::from(letter).to_ne_bytes()));

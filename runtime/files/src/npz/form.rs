@@ -3,7 +3,7 @@
 use std::io::{self, Read, Seek, Write};
 
 use super::archive::{Archive, Compression, write_arrays, wrong};
-use super::array::{Array, Values};
+use super::array::{Array, ArrayValues};
 use super::sparse::{Form, Sparse, Structure};
 use maniple_element::ElementType;
 
@@ -23,8 +23,8 @@ pub(crate) fn integers<R: Read + Seek>(
     macro_rules! widened {
         ($($variant:ident),*) => {
             match array.values {
-                $(Values::$variant(elements) => Ok((array.shape, elements.into_iter().map(i64::from).collect())),)*
-                Values::I64(elements) => Ok((array.shape, elements)),
+                $(ArrayValues::$variant(elements) => Ok((array.shape, elements.into_iter().map(i64::from).collect())),)*
+                ArrayValues::I64(elements) => Ok((array.shape, elements)),
                 _ => Err(malformed(format!("array '{name}' must have integers"))),
             }
         };
@@ -33,19 +33,19 @@ pub(crate) fn integers<R: Read + Seek>(
 }
 
 /// A sparse array of an archive, before its arrays are read.
-pub(crate) struct Layout {
+pub(crate) struct ArchiveLayout {
     pub(crate) shape: Vec<u64>,
     pub(crate) form: Form,
     /// The arrays of coordinates, columns or offsets; `coords` has those of all dimensions.
     pub(crate) indices: &'static [&'static str],
 }
 
-impl Layout {
+impl ArchiveLayout {
     pub(crate) fn read<R: Read + Seek>(archive: &mut Archive<R>) -> Result<Self, ReadError> {
         let names = archive.names();
         let has = |name: &str| names.iter().any(|found| found == name);
         let form = match archive.array("format")?.map(|array| array.values) {
-            Some(Values::Text(form)) => form,
+            Some(ArrayValues::Text(form)) => form,
             // Older versions of `sparse` do not say.
             None if has("compressed_axes") => "gcxs".to_owned(),
             None if has("coords") => "coo".to_owned(),
@@ -111,7 +111,7 @@ impl Sparse {
     /// # Errors
     /// [`ReadError`] if the file holds other arrays, or they do not fit together.
     pub fn read<R: Read + Seek>(archive: &mut Archive<R>) -> Result<Self, ReadError> {
-        let Layout { shape, form, indices } = Layout::read(archive)?;
+        let ArchiveLayout { shape, form, indices } = ArchiveLayout::read(archive)?;
         let data = archive.expect("data")?.by_rows();
         let mut numbers = |name: &str| integers(archive, name);
         let structure = match form {
@@ -143,7 +143,7 @@ impl Sparse {
     /// # Errors
     /// [`ReadError`] if the file holds other arrays.
     pub fn number<R: Read + Seek>(archive: &mut Archive<R>) -> Result<ElementType, ReadError> {
-        Layout::read(archive)?;
+        ArchiveLayout::read(archive)?;
         archive.header("data").map(|header| header.number)
     }
 
@@ -154,9 +154,9 @@ impl Sparse {
     /// As of `into`.
     pub fn write(&self, into: impl Write + Seek, compression: Compression) -> io::Result<()> {
         let count = self.values().len() as u64;
-        let text = |text: &str| Array::rows(Vec::new(), Values::Text(text.to_owned()));
+        let text = |text: &str| Array::rows(Vec::new(), ArrayValues::Text(text.to_owned()));
         let shape: Vec<i64> = self.shape().iter().map(|&extent| extent as i64).collect();
-        let shape = Array::rows(vec![shape.len() as u64], Values::I64(shape));
+        let shape = Array::rows(vec![shape.len() as u64], ArrayValues::I64(shape));
         let data = |shape: Vec<u64>| Array::rows(shape, self.values().clone());
         let is_plain = self.shape().len() == 2 && self.fill().is_zero(0);
         let mut arrays = match self.structure() {

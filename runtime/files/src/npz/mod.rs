@@ -23,8 +23,8 @@ mod unpack;
 
 pub use self::archive::{Archive, Compression, write_arrays};
 pub(crate) use self::archive::{Member, named};
-pub use self::array::{Array, Values};
-pub(crate) use self::form::{Layout, integers, malformed};
+pub use self::array::{Array, ArrayValues};
+pub(crate) use self::form::{ArchiveLayout, integers, malformed};
 pub(crate) use self::sparse::{
     Form, Lengths, apart, apart_from_each_other, ascending, check_ends, coordinates_of, within,
 };

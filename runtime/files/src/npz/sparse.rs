@@ -1,7 +1,7 @@
 //! Sparse arrays, as their files store them.
 
 use super::archive::wrong;
-use super::array::{Values, each};
+use super::array::{ArrayValues, each};
 use crate::error::{Problem, ReadError};
 
 /// The places of the elements of a sparse array.
@@ -201,8 +201,8 @@ pub(crate) fn coordinates_of(dimension: usize) -> String {
 pub struct Sparse {
     shape: Vec<u64>,
     structure: Structure,
-    values: Values,
-    fill: Values,
+    values: ArrayValues,
+    fill: ArrayValues,
 }
 
 /// The product of some extents, if it can be counted.
@@ -215,8 +215,13 @@ impl Sparse {
     ///
     /// # Errors
     /// [`Problem::Malformed`] if an index leads outside, indices and elements differ in number, or rows do not ascend.
-    pub fn new(shape: Vec<u64>, structure: Structure, values: Values, fill: Option<Values>) -> Result<Self, ReadError> {
-        let fill = fill.unwrap_or_else(|| Values::zero(values.number()));
+    pub fn new(
+        shape: Vec<u64>,
+        structure: Structure,
+        values: ArrayValues,
+        fill: Option<ArrayValues>,
+    ) -> Result<Self, ReadError> {
+        let fill = fill.unwrap_or_else(|| ArrayValues::zero(values.number()));
         let sparse = Self { shape, structure, values, fill };
         sparse.check().map_err(|reason| wrong(Problem::Malformed(reason)))?;
         Ok(sparse)
@@ -236,13 +241,13 @@ impl Sparse {
 
     /// The elements.
     #[must_use]
-    pub fn values(&self) -> &Values {
+    pub fn values(&self) -> &ArrayValues {
         &self.values
     }
 
     /// The value of what is not stored, once.
     #[must_use]
-    pub fn fill(&self) -> &Values {
+    pub fn fill(&self) -> &ArrayValues {
         &self.fill
     }
 

@@ -23,10 +23,10 @@ const AT_ONCE: usize = 64 << 10;
 /// use std::io::Cursor;
 ///
 /// use maniple_files::EntryArrays;
-/// use maniple_files::npz::{Archive, Compression, Sparse, Structure, Values, unpack};
+/// use maniple_files::npz::{Archive, Compression, Sparse, Structure, ArrayValues, unpack};
 ///
 /// let rows = Structure::Compressed { rows: vec![0], starts: vec![0, 1, 3], columns: vec![2, 0, 1] };
-/// let matrix = Sparse::new(vec![2, 3], rows, Values::F64(vec![0.5, 1.5, 2.5]), None)?;
+/// let matrix = Sparse::new(vec![2, 3], rows, ArrayValues::F64(vec![0.5, 1.5, 2.5]), None)?;
 /// let (mut file, mut unpacked) = (Cursor::new(Vec::new()), Cursor::new(Vec::new()));
 /// matrix.write(&mut file, Compression::Deflate)?;
 /// assert!(Archive::new(&mut file)?.is_compressed());
@@ -84,11 +84,11 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
-    use crate::npz::{Array, Compression, Values, write_arrays};
+    use crate::npz::{Array, ArrayValues, Compression, write_arrays};
 
     #[test]
     fn archives_that_unpack_to_far_more_than_they_are_are_refused() {
-        let zeros = Array::rows(vec![1 << 16], Values::I64(vec![0; 1 << 16]));
+        let zeros = Array::rows(vec![1 << 16], ArrayValues::I64(vec![0; 1 << 16]));
         let mut file = Cursor::new(Vec::new());
         write_arrays(&mut file, Compression::Deflate, [("a", &zeros), ("b", &zeros)]).unwrap();
         let unpacked = |bytes: u64| {

@@ -1,7 +1,7 @@
 //! Arrays of a file, checked.
 
-use super::header::{Header, at, malformed};
-use super::layout::Part;
+use super::header::{TcsHeader, at, malformed};
+use super::layout::TcsPart;
 use super::source::Source;
 use super::window::{Window, checksum};
 use crate::error::ReadError;
@@ -14,7 +14,7 @@ use crate::error::ReadError;
 ///
 /// # Errors
 /// [`ReadError`] with the place of what is wrong.
-pub fn check(source: &(impl Source + ?Sized), header: &Header) -> Result<(), ReadError> {
+pub fn check(source: &(impl Source + ?Sized), header: &TcsHeader) -> Result<(), ReadError> {
     let mut end = header.start();
     for part in header.parts() {
         let section = header.section(part);
@@ -27,14 +27,14 @@ pub fn check(source: &(impl Source + ?Sized), header: &Header) -> Result<(), Rea
     }
     for level in (0..header.levels.len()).filter(|level| header.levels[*level].is_sparse()) {
         let (mut pos, mut idx) =
-            (Window::new(source, header, Part::Pos(level)), Window::new(source, header, Part::Idx(level)));
+            (Window::new(source, header, TcsPart::Pos(level)), Window::new(source, header, TcsPart::Idx(level)));
         check_level(header, level, |place| pos.number(place), |place| idx.number(place))?;
     }
     Ok(())
 }
 
 /// Refuses an array whose checksum is another than the header says.
-pub(super) fn check_sum(header: &Header, part: Part, found: u32) -> Result<(), ReadError> {
+pub(super) fn check_sum(header: &TcsHeader, part: TcsPart, found: u32) -> Result<(), ReadError> {
     let section = header.section(part);
     match section.checksum == found {
         true => Ok(()),
@@ -63,28 +63,28 @@ pub(super) fn check_padding(source: &(impl Source + ?Sized), start: u64, end: u6
 
 /// Checks the arrays of a sparse level, of which functions give the numbers.
 pub(super) fn check_level(
-    header: &Header,
+    header: &TcsHeader,
     level: usize,
     mut pos: impl FnMut(u64) -> Result<u64, ReadError>,
     mut idx: impl FnMut(u64) -> Result<u64, ReadError>,
 ) -> Result<(), ReadError> {
-    let wrong = |part: Part, place: u64, reason: String| {
+    let wrong = |part: TcsPart, place: u64, reason: String| {
         Err(at(
             header.section(part).offset + place * header.size(part),
             malformed(format!("{part} at {place}: {reason}")),
         ))
     };
-    let (parents, count) = (header.section(Part::Pos(level)).length - 1, header.section(Part::Idx(level)).length);
+    let (parents, count) = (header.section(TcsPart::Pos(level)).length - 1, header.section(TcsPart::Idx(level)).length);
     let range = &header.levels[level].range;
     let mut start = pos(0)?;
     if start != 0 {
-        return wrong(Part::Pos(level), 0, format!("expected 0, found {start}"));
+        return wrong(TcsPart::Pos(level), 0, format!("expected 0, found {start}"));
     }
     for parent in 0..parents {
         let end = pos(parent + 1)?;
         if !(start..=count).contains(&end) {
             return wrong(
-                Part::Pos(level),
+                TcsPart::Pos(level),
                 parent + 1,
                 format!("expected a number from {start} to {count}, found {end}"),
             );
@@ -95,7 +95,7 @@ pub(super) fn check_level(
             if coordinate < least || coordinate >= range.end {
                 let rule = if place == start { "" } else { ", as coordinates below one parent ascend," };
                 return wrong(
-                    Part::Idx(level),
+                    TcsPart::Idx(level),
                     place,
                     format!("expected a coordinate from {least}{rule} and below {}, found {coordinate}", range.end),
                 );
@@ -107,7 +107,7 @@ pub(super) fn check_level(
     match start == count {
         true => Ok(()),
         false => {
-            wrong(Part::Pos(level), parents, format!("expected {count}, the number of coordinates, found {start}"))
+            wrong(TcsPart::Pos(level), parents, format!("expected {count}, the number of coordinates, found {start}"))
         }
     }
 }

@@ -5,10 +5,10 @@ use std::io::{self, Seek, SeekFrom, Write};
 use super::count::Counts;
 use super::entries::EntryStream;
 use super::fill::{Filler, Sink};
-use super::header::Header;
-use super::layout::{Level, Part, Width};
+use super::header::TcsHeader;
+use super::layout::{Level, TcsPart, Width};
 use super::ordered::Ordered;
-use super::plan::{ConvertError, Extent, Plan};
+use super::plan::{ConvertError, Extent, StoragePlan};
 use super::source::little_endian;
 use crate::number::Number;
 
@@ -16,7 +16,7 @@ use crate::number::Number;
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// The header of the file, without checksums.
-    pub header: Header,
+    pub header: TcsHeader,
     /// How many entries there are, each place once.
     pub entries: u64,
     /// How many entries were added to others at the same place.
@@ -27,7 +27,7 @@ pub struct Survey {
 ///
 /// # Errors
 /// [`ConvertError`].
-pub fn survey<T: Number>(stream: impl EntryStream<T>, plan: &Plan<T>) -> Result<Survey, ConvertError> {
+pub fn survey<T: Number>(stream: impl EntryStream<T>, plan: &StoragePlan<T>) -> Result<Survey, ConvertError> {
     plan.check()?;
     let order = plan.kinds.len();
     let mut entries = Ordered::new(stream, plan);
@@ -49,19 +49,20 @@ pub fn survey<T: Number>(stream: impl EntryStream<T>, plan: &Plan<T>) -> Result<
     if counts.is_empty() {
         counts.nodes = vec![0; order];
     }
-    let header = Header::new(T::TYPE, plan.width, (0..order).map(level).collect(), &counts.nodes);
+    let header = TcsHeader::new(T::TYPE, plan.width, (0..order).map(level).collect(), &counts.nodes);
     Ok(Survey { header: header.map_err(ConvertError::Large)?, entries: count, added: entries.added })
 }
 
 /// The second pass: reads the same entries again, and writes the file. Memory does not depend on how many there are.
 ///
 /// ```
-/// use maniple_files::tcs::{self, Duplicates, Extent, Kind, Plan, Tensor, Width};
+/// use maniple_files::tcs::{self, Duplicates, Extent, StoragePlan, TcsLevelKind, Tensor, Width};
 /// use maniple_files::tns;
 ///
 /// let text = "1 2 2.5\n3 1 4\n";
-/// let (kinds, order, extents) = (vec![Kind::Dense, Kind::Sparse], vec![0, 1], vec![Extent::FromZero; 2]);
-/// let plan = Plan { kinds, order, extents, width: Width::Eight, duplicates: Duplicates::Refuse };
+/// let kinds = vec![TcsLevelKind::Dense, TcsLevelKind::Sparse];
+/// let (order, extents) = (vec![0, 1], vec![Extent::FromZero; 2]);
+/// let plan = StoragePlan { kinds, order, extents, width: Width::Eight, duplicates: Duplicates::Refuse };
 /// let open = || tns::Reader::<_, f64>::new(text.as_bytes());
 /// let survey = tcs::survey(open()?, &plan)?;
 /// let mut file = std::io::Cursor::new(Vec::new());
@@ -76,7 +77,7 @@ pub fn survey<T: Number>(stream: impl EntryStream<T>, plan: &Plan<T>) -> Result<
 pub fn write<T: Number>(
     survey: &Survey,
     stream: impl EntryStream<T>,
-    plan: &Plan<T>,
+    plan: &StoragePlan<T>,
     into: &mut (impl Write + Seek),
 ) -> Result<(), ConvertError> {
     plan.check()?;
@@ -105,7 +106,7 @@ const BUFFER: usize = 64 << 10;
 /// An array that is being written.
 #[derive(Debug)]
 struct Section {
-    part: Part,
+    part: TcsPart,
     /// The offset at which the next bytes of the array are written.
     offset: u64,
     /// The offset at which the array ends.
@@ -118,7 +119,7 @@ struct Section {
 #[derive(Debug)]
 pub struct Sections<W> {
     into: W,
-    header: Header,
+    header: TcsHeader,
     sections: Vec<Section>,
     /// For each level, where its `pos` is in the list.
     places: Vec<usize>,
@@ -126,14 +127,14 @@ pub struct Sections<W> {
 
 impl<W: Write + Seek> Sections<W> {
     /// The arrays of a file with this header, of which nothing is written yet.
-    pub fn new(header: &Header, into: W) -> Self {
-        let section = |part: Part| {
+    pub fn new(header: &TcsHeader, into: W) -> Self {
+        let section = |part: TcsPart| {
             let section = header.section(part);
             let end = section.offset + section.length * header.size(part);
             Section { part, offset: section.offset, end, bytes: Vec::new(), checksum: crc32fast::Hasher::new() }
         };
         let sections: Vec<Section> = header.parts().map(section).collect();
-        let place = |level| sections.iter().position(|section| section.part == Part::Pos(level)).unwrap_or(0);
+        let place = |level| sections.iter().position(|section| section.part == TcsPart::Pos(level)).unwrap_or(0);
         let places = (0..header.levels.len()).map(place).collect();
         Self { into, header: header.clone(), sections, places }
     }
@@ -175,7 +176,7 @@ impl<W: Write + Seek> Sections<W> {
     }
 }
 
-fn short(part: Part) -> io::Error {
+fn short(part: TcsPart) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("{part} has another length than the header says"))
 }
 

@@ -3,7 +3,7 @@
 use std::io::BufRead;
 
 use crate::error::ReadError;
-use crate::matrix_market::{self, Entry};
+use crate::matrix_market::{self, MatrixEntry};
 use crate::number::Number;
 use crate::tns;
 
@@ -34,7 +34,7 @@ impl<R: BufRead, T: Number> EntryStream<T> for tns::Reader<R, T> {
 #[derive(Debug)]
 pub struct Matrix<R, T> {
     reader: matrix_market::Reader<R>,
-    mirrored: Option<Entry<T>>,
+    mirrored: Option<MatrixEntry<T>>,
 }
 
 impl<R: BufRead, T: Number> Matrix<R, T> {

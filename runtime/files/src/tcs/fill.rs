@@ -3,7 +3,7 @@
 use std::io;
 
 use super::count::first_difference;
-use super::layout::{Kind, Level};
+use super::layout::{Level, TcsLevelKind};
 
 /// A receiver of the elements of arrays, each array from its first element to its last.
 pub trait Sink<T> {
@@ -77,11 +77,11 @@ impl Filler {
         };
         for (number, level) in self.levels.iter().enumerate().skip(first) {
             match level.kind {
-                Kind::Dense => {
+                TcsLevelKind::Dense => {
                     let last = self.last.get(number).map_or(level.range.end - 1, |last| *last);
                     places = places * level.extent() + at[number] - last;
                 }
-                Kind::Sparse => {
+                TcsLevelKind::Sparse => {
                     into.pos(number, self.nodes[number], places)?;
                     into.idx(number, at[number])?;
                     places = 1;
@@ -106,8 +106,8 @@ impl Filler {
         let mut places = 1;
         for (number, level) in self.levels.iter().enumerate() {
             match level.kind {
-                Kind::Dense => places = places * level.extent() + level.range.start - self.last[number],
-                Kind::Sparse => {
+                TcsLevelKind::Dense => places = places * level.extent() + level.range.start - self.last[number],
+                TcsLevelKind::Sparse => {
                     into.pos(number, self.nodes[number], places)?;
                     places = 1;
                 }
@@ -121,8 +121,8 @@ impl Filler {
         let mut nodes = 1;
         for (number, level) in self.levels.iter().enumerate() {
             nodes = match level.kind {
-                Kind::Dense => nodes * level.extent(),
-                Kind::Sparse => {
+                TcsLevelKind::Dense => nodes * level.extent(),
+                TcsLevelKind::Sparse => {
                     into.pos(number, 0, nodes + 1)?;
                     0
                 }

@@ -1,6 +1,8 @@
 //! The header of a file, as it is in memory and in bytes.
 
-use super::layout::{Kind, Lengths, Level, MOST_LEVELS, Part, Split, Width, check_levels, parts, size_of_part};
+use super::layout::{
+    Lengths, Level, MOST_LEVELS, Split, TcsLevelKind, TcsPart, Width, check_levels, parts, size_of_part,
+};
 use super::source::Source;
 use maniple_element::ElementType;
 
@@ -57,7 +59,7 @@ pub struct Section {
 
 /// The header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct TcsHeader {
     /// The type of elements.
     pub number: ElementType,
     /// The bytes of each number of `pos` and `idx`.
@@ -71,7 +73,7 @@ pub struct Header {
     values: Section,
 }
 
-impl Header {
+impl TcsHeader {
     /// The header of a tensor whose sparse levels have as many nodes as `counts` says. Checksums are those of nothing.
     ///
     /// # Errors
@@ -111,7 +113,7 @@ impl Header {
         let mut end = header.start();
         for part in parts(&header.levels.clone()) {
             let (length, size) = (lengths.length(part), size_of_part(part, width, number));
-            if matches!(part, Part::Idx(_)) && length > width.greatest() {
+            if matches!(part, TcsPart::Idx(_)) && length > width.greatest() {
                 return Err(Problem::TooLarge(format!(
                     "{part} has {length} numbers, and bounds of {} bytes hold {}",
                     width.bytes(),
@@ -150,36 +152,36 @@ impl Header {
     }
 
     /// The arrays, in the order of the file.
-    pub fn parts(&self) -> impl Iterator<Item = Part> {
+    pub fn parts(&self) -> impl Iterator<Item = TcsPart> {
         parts(&self.levels)
     }
 
     /// The place of an array.
     #[must_use]
-    pub fn section(&self, part: Part) -> Section {
+    pub fn section(&self, part: TcsPart) -> Section {
         match part {
-            Part::Pos(level) => self.sections[level][0],
-            Part::Idx(level) => self.sections[level][1],
-            Part::Values => self.values,
+            TcsPart::Pos(level) => self.sections[level][0],
+            TcsPart::Idx(level) => self.sections[level][1],
+            TcsPart::Values => self.values,
         }
     }
 
-    fn section_mut(&mut self, part: Part) -> &mut Section {
+    fn section_mut(&mut self, part: TcsPart) -> &mut Section {
         match part {
-            Part::Pos(level) => &mut self.sections[level][0],
-            Part::Idx(level) => &mut self.sections[level][1],
-            Part::Values => &mut self.values,
+            TcsPart::Pos(level) => &mut self.sections[level][0],
+            TcsPart::Idx(level) => &mut self.sections[level][1],
+            TcsPart::Values => &mut self.values,
         }
     }
 
     /// The same header with the checksum of an array.
-    pub fn set_checksum(&mut self, part: Part, checksum: u32) {
+    pub fn set_checksum(&mut self, part: TcsPart, checksum: u32) {
         self.section_mut(part).checksum = checksum;
     }
 
     /// The bytes of each element of an array.
     #[must_use]
-    pub fn size(&self, part: Part) -> u64 {
+    pub fn size(&self, part: TcsPart) -> u64 {
         size_of_part(part, self.width, self.number)
     }
 
@@ -334,8 +336,8 @@ impl Header {
 fn level(record: &[u8], number: usize, is_block: bool) -> Result<Level, ReadError> {
     let start = (START + RECORD * number) as u64;
     let kind = match word(record, 0) {
-        0 => Kind::Dense,
-        1 => Kind::Sparse,
+        0 => TcsLevelKind::Dense,
+        1 => TcsLevelKind::Sparse,
         other => {
             return Err(at(
                 start,

@@ -12,7 +12,7 @@ pub const MOST_LEVELS: usize = 8;
 
 /// How the coordinates of a level are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum TcsLevelKind {
     /// All coordinates of the range, for each position of the level above; nothing is stored.
     Dense,
     /// The coordinates that are there: segments of `idx`, whose bounds are in `pos`.
@@ -63,7 +63,7 @@ pub struct Split {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
     /// How coordinates are stored.
-    pub kind: Kind,
+    pub kind: TcsLevelKind,
     /// The dimension.
     pub mode: usize,
     /// The coordinates that there may be.
@@ -75,7 +75,7 @@ pub struct Level {
 impl Level {
     /// A level with the coordinates from 0 to `extent`, excluded.
     #[must_use]
-    pub fn new(kind: Kind, mode: usize, extent: u64) -> Self {
+    pub fn new(kind: TcsLevelKind, mode: usize, extent: u64) -> Self {
         Self { kind, mode, range: 0..extent, split: None }
     }
 
@@ -88,13 +88,13 @@ impl Level {
     /// Whether the level has arrays.
     #[must_use]
     pub fn is_sparse(&self) -> bool {
-        self.kind == Kind::Sparse
+        self.kind == TcsLevelKind::Sparse
     }
 }
 
 /// An array of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum TcsPart {
     /// The bounds of the segments of a level.
     Pos(usize),
     /// The coordinates of a level.
@@ -103,7 +103,7 @@ pub enum Part {
     Values,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for TcsPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pos(level) => write!(f, "pos of level {level}"),
@@ -143,11 +143,11 @@ impl Lengths {
 
     /// The length of an array.
     #[must_use]
-    pub fn length(&self, part: Part) -> u64 {
+    pub fn length(&self, part: TcsPart) -> u64 {
         match part {
-            Part::Pos(level) => self.pos[level],
-            Part::Idx(level) => self.idx[level],
-            Part::Values => self.values,
+            TcsPart::Pos(level) => self.pos[level],
+            TcsPart::Idx(level) => self.idx[level],
+            TcsPart::Values => self.values,
         }
     }
 }
@@ -163,8 +163,8 @@ pub fn nodes(levels: &[Level], counts: &[u64]) -> Result<Vec<u64>, Problem> {
     let node = |(number, level): (usize, &Level)| {
         let (extent, most) = (level.extent(), above.checked_mul(level.extent()));
         let count = match level.kind {
-            Kind::Sparse => Some(counts.get(number).copied().unwrap_or(0)),
-            Kind::Dense => most,
+            TcsLevelKind::Sparse => Some(counts.get(number).copied().unwrap_or(0)),
+            TcsLevelKind::Dense => most,
         };
         if let (Some(count), Some(most)) = (count, most)
             && count > most
@@ -184,17 +184,17 @@ pub fn nodes(levels: &[Level], counts: &[u64]) -> Result<Vec<u64>, Problem> {
 }
 
 /// The arrays of levels, in the order of a file.
-pub fn parts(levels: &[Level]) -> impl Iterator<Item = Part> {
+pub fn parts(levels: &[Level]) -> impl Iterator<Item = TcsPart> {
     let sparse = levels.iter().enumerate().filter(|(_, level)| level.is_sparse());
-    let arrays = sparse.flat_map(|(number, _)| [Part::Pos(number), Part::Idx(number)]);
-    arrays.chain([Part::Values])
+    let arrays = sparse.flat_map(|(number, _)| [TcsPart::Pos(number), TcsPart::Idx(number)]);
+    arrays.chain([TcsPart::Values])
 }
 
 /// The bytes of each element of an array.
-pub(super) fn size_of_part(part: Part, width: Width, number: ElementType) -> u64 {
+pub(super) fn size_of_part(part: TcsPart, width: Width, number: ElementType) -> u64 {
     match part {
-        Part::Pos(_) | Part::Idx(_) => width.bytes(),
-        Part::Values => number.size() as u64,
+        TcsPart::Pos(_) | TcsPart::Idx(_) => width.bytes(),
+        TcsPart::Values => number.size() as u64,
     }
 }
 

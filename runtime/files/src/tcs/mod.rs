@@ -2,15 +2,15 @@
 //! Taco Tensor Algebra Kernels on Distributed Systems Using Legion*, section 4.3). The book describes the format byte
 //! by byte, in the chapter on `.tcs` files.
 //!
-//! [`Tensor`] is a whole tensor, read and checked at once. Larger ones stay in their file: a [`Header`] says where
+//! [`Tensor`] is a whole tensor, read and checked at once. Larger ones stay in their file: a [`TcsHeader`] says where
 //! arrays are, [`check`] looks at all of them with little memory, and [`load`] goes through parts of them. [`survey`]
 //! and [`write()`] make a file of sorted entries, in two passes and little memory; [`sort()`] sorts them first.
 //!
 //! ```
-//! use maniple_files::tcs::{Arrays, Kind, Level, Tensor, Width};
+//! use maniple_files::tcs::{Arrays, Level, TcsLevelKind, Tensor, Width};
 //!
 //! // The matrix [[0, 2.5], [0, 0], [4, 0]] by rows.
-//! let levels = vec![Level::new(Kind::Dense, 0, 3), Level::new(Kind::Sparse, 1, 2)];
+//! let levels = vec![Level::new(TcsLevelKind::Dense, 0, 3), Level::new(TcsLevelKind::Sparse, 1, 2)];
 //! let rows = Arrays { pos: vec![0, 1, 1, 2], idx: vec![1, 0] };
 //! let tensor = Tensor { levels, arrays: vec![Arrays::default(), rows], values: vec![2.5, 4.0] };
 //! let mut file = Vec::new();
@@ -65,9 +65,9 @@ pub use convert::{Sections, Survey, survey, write};
 pub use count::Counts;
 pub use entries::{EntryStream, Listed, Matrix};
 pub use fill::{Filler, Sink};
-pub use header::{Header, MAGIC, Section};
-pub use layout::{Kind, Lengths, Level, MOST_LEVELS, Part, Split, Width, nodes, parts};
-pub use plan::{ConvertError, Duplicates, EntryProblem, Extent, Plan};
+pub use header::{MAGIC, Section, TcsHeader};
+pub use layout::{Lengths, Level, MOST_LEVELS, Split, TcsLevelKind, TcsPart, Width, nodes, parts};
+pub use plan::{ConvertError, Duplicates, EntryProblem, Extent, StoragePlan};
 pub use sort::{Merge, Sorted, sort};
 pub use source::Source;
 pub use summed::Summed;

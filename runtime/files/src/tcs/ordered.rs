@@ -3,14 +3,14 @@
 use std::cmp::Ordering;
 
 use super::entries::EntryStream;
-use super::plan::{ConvertError, Duplicates, EntryProblem, Extent, Plan};
+use super::plan::{ConvertError, Duplicates, EntryProblem, Extent, StoragePlan};
 use crate::error::{Problem, ReadError};
 
 /// Sorted entries, each place once, with coordinates in the order of levels.
 #[derive(Debug)]
 pub(super) struct Ordered<'a, S, T> {
     stream: S,
-    plan: &'a Plan<T>,
+    plan: &'a StoragePlan<T>,
     /// The entry that was taken last, which others may be added to.
     held: Option<T>,
     held_at: Vec<u64>,
@@ -21,7 +21,7 @@ pub(super) struct Ordered<'a, S, T> {
 }
 
 impl<'a, T: Copy, S: EntryStream<T>> Ordered<'a, S, T> {
-    pub(super) fn new(stream: S, plan: &'a Plan<T>) -> Self {
+    pub(super) fn new(stream: S, plan: &'a StoragePlan<T>) -> Self {
         let [held_at, coordinates, next_at] = std::array::from_fn(|_| Vec::new());
         Self { stream, plan, held: None, held_at, coordinates, next_at, added: 0 }
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::layout::{Kind, Width};
+use super::layout::{TcsLevelKind, Width};
 use crate::error::{Problem, ReadError};
 
 /// Why entries cannot become a file.
@@ -96,9 +96,9 @@ pub enum Extent {
 
 /// How entries are to be stored.
 #[derive(Clone, Debug)]
-pub struct Plan<T> {
+pub struct StoragePlan<T> {
     /// How the coordinates of each level are stored, outermost first.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<TcsLevelKind>,
     /// The dimension of each level: by these, in this order, entries are sorted.
     pub order: Vec<usize>,
     /// The coordinates of each dimension.
@@ -109,7 +109,7 @@ pub struct Plan<T> {
     pub duplicates: Duplicates<T>,
 }
 
-impl<T> Plan<T> {
+impl<T> StoragePlan<T> {
     /// Refuses a plan whose levels do not store each dimension once.
     pub(super) fn check(&self) -> Result<(), ConvertError> {
         let rank = self.kinds.len();

@@ -7,7 +7,7 @@ use std::ops::Range;
 use bytemuck::Zeroable;
 
 use super::entries::EntryStream;
-use super::plan::{ConvertError, Plan};
+use super::plan::{ConvertError, StoragePlan};
 use super::source::number;
 use super::tournament::Tournament;
 use crate::error::{Problem, ReadError};
@@ -62,7 +62,7 @@ impl<T: Number> Chunk<T> {
 /// As of the stream and of `scratch`.
 pub fn sort<T: Number, W: Read + Write + Seek>(
     mut stream: impl EntryStream<T>,
-    plan: &Plan<T>,
+    plan: &StoragePlan<T>,
     mut scratch: W,
     memory: usize,
 ) -> Result<Sorted<W, T>, ConvertError> {
@@ -113,8 +113,8 @@ impl<W: Read + Seek, T: Number> Sorted<W, T> {
         let rank = self.order.len();
         let record = 8 * (rank + 1) + size_of::<T>();
         let size = (self.memory / self.runs.len().max(1)).clamp(LEAST_BUFFER, 1 << 20) / record;
-        let runs: Vec<Run> =
-            self.runs.iter().map(|left| Run { left: left.clone(), bytes: Vec::new(), at: 0 }).collect();
+        let runs: Vec<SortedRun> =
+            self.runs.iter().map(|left| SortedRun { left: left.clone(), bytes: Vec::new(), at: 0 }).collect();
         let tournament = Tournament::new(runs.len(), rank);
         let mut merge = Merge {
             scratch: &mut self.scratch,
@@ -136,7 +136,7 @@ impl<W: Read + Seek, T: Number> Sorted<W, T> {
 
 /// A run that is being read.
 #[derive(Debug)]
-struct Run {
+struct SortedRun {
     /// The bytes that are still in the file.
     left: Range<u64>,
     bytes: Vec<u8>,
@@ -149,7 +149,7 @@ struct Run {
 pub struct Merge<'a, W, T> {
     scratch: &'a mut W,
     order: &'a [usize],
-    runs: Vec<Run>,
+    runs: Vec<SortedRun>,
     /// The bytes of an entry.
     record: usize,
     /// The bytes of a run in memory.
@@ -163,7 +163,7 @@ pub struct Merge<'a, W, T> {
 impl<W: Read + Seek, T: Number> Merge<'_, W, T> {
     /// Tells the tournament of the next entry of a run.
     fn advance(&mut self, run: usize) -> io::Result<()> {
-        let Run { left, bytes, at } = &mut self.runs[run];
+        let SortedRun { left, bytes, at } = &mut self.runs[run];
         if *at == bytes.len() && !left.is_empty() {
             let length = (self.buffer as u64).min(left.end - left.start);
             bytes.resize(length as usize, 0);

@@ -3,8 +3,8 @@
 use crc32fast::Hasher;
 
 use super::check::check_sum;
-use super::header::Header;
-use super::layout::Part;
+use super::header::TcsHeader;
+use super::layout::TcsPart;
 use crate::error::ReadError;
 
 /// The summary of a part of an array, from which the checksum of the whole array is found: the CRC-32 of the part's
@@ -29,7 +29,7 @@ impl Summed {
     ///
     /// # Errors
     /// [`Problem::Malformed`](crate::Problem::Malformed), as of [`check`](super::check()).
-    pub fn check(header: &Header, part: Part, parts: impl IntoIterator<Item = Self>) -> Result<(), ReadError> {
+    pub fn check(header: &TcsHeader, part: TcsPart, parts: impl IntoIterator<Item = Self>) -> Result<(), ReadError> {
         check_sum(header, part, Self::join(parts))
     }
 }

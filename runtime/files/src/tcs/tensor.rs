@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use bytemuck::Zeroable;
 
 use super::check::{check_level, check_padding, check_sum};
-use super::header::{Header, at};
-use super::layout::{Kind, Level, Part, Width};
+use super::header::{TcsHeader, at};
+use super::layout::{Level, TcsLevelKind, TcsPart, Width};
 use super::source::{Source, little_endian, number};
 use crate::error::{Problem, ReadError};
 use crate::number::Number;
@@ -41,7 +41,7 @@ impl<T: Number> Tensor<T> {
     /// # Errors
     /// [`ReadError`] if anything is wrong, the file is a piece of a tensor, or its elements have another type.
     pub fn read(source: &(impl Source + ?Sized)) -> Result<Self, ReadError> {
-        let header = Header::read(source)?;
+        let header = TcsHeader::read(source)?;
         if header.number != T::TYPE {
             return Err(at(
                 32,
@@ -68,9 +68,9 @@ impl<T: Number> Tensor<T> {
             let section = header.section(part);
             check_padding(source, end, section.offset)?;
             match part {
-                Part::Pos(level) => tensor.arrays[level].pos = numbers(source, &header, part)?,
-                Part::Idx(level) => tensor.arrays[level].idx = numbers(source, &header, part)?,
-                Part::Values => tensor.values = values(source, &header)?,
+                TcsPart::Pos(level) => tensor.arrays[level].pos = numbers(source, &header, part)?,
+                TcsPart::Idx(level) => tensor.arrays[level].idx = numbers(source, &header, part)?,
+                TcsPart::Values => tensor.values = values(source, &header)?,
             }
             end = section.offset + section.length * header.size(part);
         }
@@ -91,13 +91,13 @@ impl<T: Number> Tensor<T> {
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidInput`] if the arrays have not the lengths that levels say, or do not fit the width.
-    pub fn header(&self, width: Width) -> io::Result<Header> {
+    pub fn header(&self, width: Width) -> io::Result<TcsHeader> {
         let invalid = |reason: String| io::Error::new(io::ErrorKind::InvalidInput, reason);
         if self.arrays.len() != self.levels.len() {
             return Err(invalid(format!("{} levels have {} pairs of arrays", self.levels.len(), self.arrays.len())));
         }
         let counts: Vec<u64> = self.arrays.iter().map(|arrays| arrays.idx.len() as u64).collect();
-        let header = Header::new(T::TYPE, width, self.levels.clone(), &counts);
+        let header = TcsHeader::new(T::TYPE, width, self.levels.clone(), &counts);
         let mut header = header.map_err(|problem| invalid(problem.to_string()))?;
         for part in header.parts().collect::<Vec<_>>() {
             let (expected, found) = (header.section(part).length, self.length(part) as u64);
@@ -163,14 +163,14 @@ impl<T: Number> Tensor<T> {
     fn walk(&self, level: usize, node: usize, at: &mut Vec<u64>, visit: &mut dyn FnMut(&[u64], T)) {
         let Some(Level { kind, mode, range, .. }) = self.levels.get(level) else { return visit(at, self.values[node]) };
         match kind {
-            Kind::Dense => {
+            TcsLevelKind::Dense => {
                 let first = node * (range.end - range.start) as usize;
                 for (coordinate, child) in range.clone().zip(first..) {
                     at[*mode] = coordinate;
                     self.walk(level + 1, child, at, visit);
                 }
             }
-            Kind::Sparse => {
+            TcsLevelKind::Sparse => {
                 let Arrays { pos, idx } = &self.arrays[level];
                 let children = pos[node] as usize..pos[node + 1] as usize;
                 for (child, &coordinate) in children.clone().zip(&idx[children]) {
@@ -181,18 +181,18 @@ impl<T: Number> Tensor<T> {
         }
     }
 
-    fn length(&self, part: Part) -> usize {
+    fn length(&self, part: TcsPart) -> usize {
         match part {
-            Part::Pos(level) => self.arrays[level].pos.len(),
-            Part::Idx(level) => self.arrays[level].idx.len(),
-            Part::Values => self.values.len(),
+            TcsPart::Pos(level) => self.arrays[level].pos.len(),
+            TcsPart::Idx(level) => self.arrays[level].idx.len(),
+            TcsPart::Values => self.values.len(),
         }
     }
 
     /// The bytes of an array, in chunks.
     fn for_each_chunk(
         &self,
-        part: Part,
+        part: TcsPart,
         width: Width,
         mut visit: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
@@ -208,9 +208,9 @@ impl<T: Number> Tensor<T> {
             })
         };
         match part {
-            Part::Pos(level) => numbers(&self.arrays[level].pos, &mut bytes),
-            Part::Idx(level) => numbers(&self.arrays[level].idx, &mut bytes),
-            Part::Values => self.values.chunks(CHUNK).try_for_each(|chunk| {
+            TcsPart::Pos(level) => numbers(&self.arrays[level].pos, &mut bytes),
+            TcsPart::Idx(level) => numbers(&self.arrays[level].idx, &mut bytes),
+            TcsPart::Values => self.values.chunks(CHUNK).try_for_each(|chunk| {
                 bytes.clear();
                 bytes.extend_from_slice(bytemuck::cast_slice(chunk));
                 little_endian(&mut bytes, T::TYPE.part_size());
@@ -230,7 +230,7 @@ fn room<E>(length: u64) -> Result<Vec<E>, ReadError> {
 }
 
 /// The numbers of `pos` or `idx`, of the right checksum.
-fn numbers(source: &(impl Source + ?Sized), header: &Header, part: Part) -> Result<Vec<i64>, ReadError> {
+fn numbers(source: &(impl Source + ?Sized), header: &TcsHeader, part: TcsPart) -> Result<Vec<i64>, ReadError> {
     let (section, size) = (header.section(part), header.size(part) as usize);
     let mut all = room(section.length)?;
     let mut hasher = crc32fast::Hasher::new();
@@ -247,8 +247,8 @@ fn numbers(source: &(impl Source + ?Sized), header: &Header, part: Part) -> Resu
 }
 
 /// The elements, of the right checksum.
-fn values<T: Number>(source: &(impl Source + ?Sized), header: &Header) -> Result<Vec<T>, ReadError> {
-    let section = header.section(Part::Values);
+fn values<T: Number>(source: &(impl Source + ?Sized), header: &TcsHeader) -> Result<Vec<T>, ReadError> {
+    let section = header.section(TcsPart::Values);
     let mut bits: Vec<T::Carrier> = room(section.length)?;
     bits.resize(section.length as usize, Zeroable::zeroed());
     let mut hasher = crc32fast::Hasher::new();
@@ -260,6 +260,6 @@ fn values<T: Number>(source: &(impl Source + ?Sized), header: &Header) -> Result
         place += bytes.len() as u64;
         little_endian(bytes, T::TYPE.part_size());
     }
-    check_sum(header, Part::Values, hasher.finalize())?;
+    check_sum(header, TcsPart::Values, hasher.finalize())?;
     Ok(T::from_carriers(bits))
 }

@@ -10,8 +10,8 @@ use num_complex::Complex;
 
 use super::convert::{Survey, survey, write};
 use super::entries::{EntryStream, Matrix};
-use super::layout::{Kind, Width};
-use super::plan::{ConvertError, Duplicates, Extent, Plan};
+use super::layout::{TcsLevelKind, Width};
+use super::plan::{ConvertError, Duplicates, Extent, StoragePlan};
 use super::sort::sort;
 use crate::error::ReadError;
 use crate::matrix_market::{Reader, Symmetry};
@@ -36,11 +36,11 @@ pub struct TextFile<'a> {
 /// How the entries of text are to be stored; those at the same place are added up.
 #[derive(Clone, Debug)]
 pub struct TextPlan {
-    /// As [`Plan::kinds`].
-    pub kinds: Vec<Kind>,
-    /// As [`Plan::order`].
+    /// As [`StoragePlan::kinds`].
+    pub kinds: Vec<TcsLevelKind>,
+    /// As [`StoragePlan::order`].
     pub order: Vec<usize>,
-    /// As [`Plan::width`].
+    /// As [`StoragePlan::width`].
     pub width: Width,
     /// The type that holds all elements.
     pub element: ElementType,
@@ -111,19 +111,19 @@ impl TextFile<'_> {
         if self.is_matrix {
             let header = *Reader::new(self.open()?)?.header();
             let extents = vec![Extent::Given(0..header.rows), Extent::Given(0..header.columns)];
-            let plan = Plan { kinds, order, extents, width, duplicates };
+            let plan = StoragePlan { kinds, order, extents, width, duplicates };
             converted(&plan, || Ok(Matrix::new(Reader::new(self.open()?)?)), scratch, into)
         } else {
             let given = |extents: &[u64]| extents.iter().map(|&extent| Extent::Given(0..extent)).collect();
             let extents = self.extents.map_or_else(|| vec![Extent::FromZero; kinds.len()], given);
-            let plan = Plan { kinds, order, extents, width, duplicates };
+            let plan = StoragePlan { kinds, order, extents, width, duplicates };
             converted(&plan, || tns::Reader::new(self.open()?), scratch, into)
         }
     }
 }
 
 fn converted<T: Number, S: EntryStream<T>>(
-    plan: &Plan<T>,
+    plan: &StoragePlan<T>,
     open: impl Fn() -> Result<S, ReadError>,
     scratch: Option<&Path>,
     (into, reserve): (&mut File, Reserve<'_>),

@@ -2,8 +2,8 @@
 
 use crc32fast::Hasher;
 
-use super::header::Header;
-use super::layout::Part;
+use super::header::TcsHeader;
+use super::layout::TcsPart;
 use super::source::{Source, little_endian, number};
 use crate::error::{Problem, ReadError};
 
@@ -14,7 +14,7 @@ const WINDOW: u64 = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Window<'a, S: ?Sized> {
     source: &'a S,
-    part: Part,
+    part: TcsPart,
     offset: u64,
     size: u64,
     length: u64,
@@ -26,7 +26,7 @@ pub(super) struct Window<'a, S: ?Sized> {
 }
 
 impl<'a, S: Source + ?Sized> Window<'a, S> {
-    pub(super) fn new(source: &'a S, header: &Header, part: Part) -> Self {
+    pub(super) fn new(source: &'a S, header: &TcsHeader, part: TcsPart) -> Self {
         let (section, size) = (header.section(part), header.size(part));
         Self {
             source,
@@ -96,7 +96,7 @@ impl<'a, S: Source + ?Sized> Window<'a, S> {
 }
 
 /// The CRC-32 of the bytes of an array.
-pub(super) fn checksum(source: &(impl Source + ?Sized), header: &Header, part: Part) -> Result<u32, ReadError> {
+pub(super) fn checksum(source: &(impl Source + ?Sized), header: &TcsHeader, part: TcsPart) -> Result<u32, ReadError> {
     let (section, mut hasher) = (header.section(part), Hasher::new());
     let (mut place, end) = (section.offset, section.offset + section.length * header.size(part));
     let mut buffer = vec![0; WINDOW.min(end - place) as usize];

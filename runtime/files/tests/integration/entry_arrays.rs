@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 use std::io::Cursor;
 
-use maniple_files::npy::{Header, header_of, read_elements, write_array};
-use maniple_files::npz::{Archive, Array, Compression, Sparse, Structure, Values, write_arrays};
+use maniple_files::npy::{NpyHeader, header_of, read_elements, write_array};
+use maniple_files::npz::{Archive, Array, ArrayValues, Compression, Sparse, Structure, write_arrays};
 use maniple_files::{Complex, ElementType, EntryArrays, Number, Order, ReadError};
 use proptest::prelude::*;
 
@@ -39,20 +39,20 @@ macro_rules! with_values {
             }};
         }
         match $values {
-            Values::Bool(all) => of!(all, bool),
-            Values::U8(all) => of!(all, u8),
-            Values::I8(all) => of!(all, i8),
-            Values::U16(all) => of!(all, u16),
-            Values::I16(all) => of!(all, i16),
-            Values::U32(all) => of!(all, u32),
-            Values::I32(all) => of!(all, i32),
-            Values::U64(all) => of!(all, u64),
-            Values::I64(all) => of!(all, i64),
-            Values::F32(all) => of!(all, f32),
-            Values::F64(all) => of!(all, f64),
-            Values::C32(all) => of!(all, Complex<f32>),
-            Values::C64(all) => of!(all, Complex<f64>),
-            Values::Text(_) => unreachable!("sparse arrays have numbers"),
+            ArrayValues::Bool(all) => of!(all, bool),
+            ArrayValues::U8(all) => of!(all, u8),
+            ArrayValues::I8(all) => of!(all, i8),
+            ArrayValues::U16(all) => of!(all, u16),
+            ArrayValues::I16(all) => of!(all, i16),
+            ArrayValues::U32(all) => of!(all, u32),
+            ArrayValues::I32(all) => of!(all, i32),
+            ArrayValues::U64(all) => of!(all, u64),
+            ArrayValues::I64(all) => of!(all, i64),
+            ArrayValues::F32(all) => of!(all, f32),
+            ArrayValues::F64(all) => of!(all, f64),
+            ArrayValues::C32(all) => of!(all, Complex<f32>),
+            ArrayValues::C64(all) => of!(all, Complex<f64>),
+            ArrayValues::Text(_) => unreachable!("sparse arrays have numbers"),
         }
     }};
 }
@@ -85,13 +85,13 @@ fn parts_of_long_arrays_have_what_the_whole_has() {
     let columns: Vec<i64> = (0..count).map(|entry| entry * 7919 % 1000).collect();
     let values: Vec<f64> = (0..count).map(|entry| entry as f64 * 0.5).collect();
     let structure = Structure::Compressed { rows: vec![0], starts, columns: columns.clone() };
-    let compressed = Sparse::new(vec![rows, 1000], structure, Values::F64(values.clone()), None).unwrap();
+    let compressed = Sparse::new(vec![rows, 1000], structure, ArrayValues::F64(values.clone()), None).unwrap();
     let blocks = Structure::Blocks { size: [100, 250], starts: vec![0, 0, 1, 2], columns: vec![3, 0] };
-    let blocks = Sparse::new(vec![300, 1000], blocks, Values::F64(values.clone()), None).unwrap();
+    let blocks = Sparse::new(vec![300, 1000], blocks, ArrayValues::F64(values.clone()), None).unwrap();
     let diagonals = Structure::Diagonals { offsets: vec![-3, 7], length: 25_000 };
-    let diagonals = Sparse::new(vec![20_000, 25_000], diagonals, Values::F64(values.clone()), None).unwrap();
+    let diagonals = Sparse::new(vec![20_000, 25_000], diagonals, ArrayValues::F64(values.clone()), None).unwrap();
     let coordinates = Structure::Coordinates(vec![columns.clone(), columns]);
-    let coordinates = Sparse::new(vec![1000, 1000], coordinates, Values::F64(values.clone()), None).unwrap();
+    let coordinates = Sparse::new(vec![1000, 1000], coordinates, ArrayValues::F64(values.clone()), None).unwrap();
     for sparse in [compressed, blocks, diagonals, coordinates] {
         let arrays = EntryArrays::npz(written(&sparse, Compression::None)).unwrap().unwrap();
         for parts in [1, 2, 3, 64] {
@@ -106,7 +106,7 @@ fn are_in_parts<T: Number + Arbitrary + Debug + PartialEq>() {
         let mut file = Vec::new();
         write_array(&mut file, &shape, &elements).unwrap();
         if by_columns {
-            let described = Header::read(&mut &file[..]).unwrap();
+            let described = NpyHeader::read(&mut &file[..]).unwrap();
             let name = match described.number {
                 ElementType::F64 => "<f8",
                 ElementType::U8 => "|u1",
@@ -116,7 +116,7 @@ fn are_in_parts<T: Number + Arbitrary + Debug + PartialEq>() {
             file = [header_of(name, Order::Columns, &shape).unwrap(), data].concat();
         }
         let mut source = &file[..];
-        let header = Header::read(&mut source).unwrap();
+        let header = NpyHeader::read(&mut source).unwrap();
         let all = read_elements::<T>(&header, &mut source, None).unwrap();
         let arrays = EntryArrays::npy(file).unwrap();
         prop_assert_eq!(arrays.order(), Some(if by_columns { Order::Columns } else { Order::Rows }));
@@ -162,7 +162,7 @@ fn damaged_files_are_refused_in_parts_as_they_are_whole() {
                     match arrays.number() {
                         $(ElementType::$number => if let Ok(found) = in_parts::<$ty>(&arrays, parts) {
                             let sparse = Sparse::read(&mut Archive::new(Cursor::new(&file)).unwrap()).unwrap();
-                            let Values::$values(values) = sparse.values() else { panic!("{:?}", sparse.values()) };
+                            let ArrayValues::$values(values) = sparse.values() else { panic!("{:?}", sparse.values()) };
                             prop_assert_eq!(found, whole(&sparse, values));
                         },)*
                         _ => {}
@@ -177,7 +177,7 @@ fn damaged_files_are_refused_in_parts_as_they_are_whole() {
 #[test]
 fn each_changed_byte_of_an_array_is_noticed() {
     let rows = Structure::Compressed { rows: vec![0], starts: vec![0, 2, 3], columns: vec![0, 1, 2] };
-    let sparse = Sparse::new(vec![2, 3], rows, Values::F64(vec![0.5, 1.5, 2.5]), None).unwrap();
+    let sparse = Sparse::new(vec![2, 3], rows, ArrayValues::F64(vec![0.5, 1.5, 2.5]), None).unwrap();
     let file = written(&sparse, Compression::None);
     for (name, bytes) in [("data", 24), ("indices", 12), ("indptr", 12)] {
         let name = format!("{name}.npy");
@@ -195,22 +195,22 @@ fn each_changed_byte_of_an_array_is_noticed() {
 #[test]
 fn packed_arrays_and_other_fill_values_are_not_read_in_parts() {
     let rows = || Structure::Compressed { rows: vec![0], starts: vec![0, 1, 2], columns: vec![0, 1] };
-    let values = || Values::F64(vec![1.0, 2.0]);
+    let values = || ArrayValues::F64(vec![1.0, 2.0]);
     let plain = Sparse::new(vec![2, 3], rows(), values(), None).unwrap();
     assert!(EntryArrays::npz(written(&plain, Compression::Deflate)).unwrap().is_none());
-    let filled = Sparse::new(vec![2, 3], rows(), values(), Some(Values::F64(vec![7.0]))).unwrap();
+    let filled = Sparse::new(vec![2, 3], rows(), values(), Some(ArrayValues::F64(vec![7.0]))).unwrap();
     assert!(EntryArrays::npz(written(&filled, Compression::None)).unwrap().is_none());
     assert!(EntryArrays::npz(written(&plain, Compression::None)).unwrap().is_some());
 }
 
 #[test]
 fn what_is_wrong_with_arrays_is_told_in_parts_too() {
-    let line = |values: Values| Array::rows(vec![values.len() as u64], values);
-    let told = |indptr: &[i64], indices: Values, count: usize| {
-        let format = Array::rows(vec![], Values::Text("csr".to_owned()));
-        let shape = line(Values::I64(vec![2, 3]));
-        let (indptr, indices) = (line(Values::I64(indptr.to_vec())), line(indices));
-        let data = line(Values::F64(vec![1.0; count]));
+    let line = |values: ArrayValues| Array::rows(vec![values.len() as u64], values);
+    let told = |indptr: &[i64], indices: ArrayValues, count: usize| {
+        let format = Array::rows(vec![], ArrayValues::Text("csr".to_owned()));
+        let shape = line(ArrayValues::I64(vec![2, 3]));
+        let (indptr, indices) = (line(ArrayValues::I64(indptr.to_vec())), line(indices));
+        let data = line(ArrayValues::F64(vec![1.0; count]));
         let mut file = Cursor::new(Vec::new());
         let arrays =
             [("format", &format), ("shape", &shape), ("indptr", &indptr), ("indices", &indices), ("data", &data)];
@@ -218,13 +218,13 @@ fn what_is_wrong_with_arrays_is_told_in_parts_too() {
         let read = EntryArrays::npz(file.into_inner()).map(Option::unwrap);
         read.and_then(|arrays| in_parts::<f64>(&arrays, 3)).unwrap_err().to_string()
     };
-    let two = || Values::I32(vec![0, 1]);
+    let two = || ArrayValues::I32(vec![0, 1]);
     assert_eq!(told(&[0, 1], two(), 2), "byte 0: 'indptr' has 2 numbers, and must have 3");
     assert_eq!(told(&[0, 1, 3], two(), 2), "byte 0: 'indptr' goes from 0 to 3, and must go from 0 to 2");
     assert_eq!(told(&[0, 5, 2], two(), 2), "byte 0: 'indptr' has 2 after 5, and must not descend");
     let outside = "byte 0: 'indices' has the number 3, and must have numbers from 0 on that are less than 3";
-    assert_eq!(told(&[0, 1, 2], Values::I32(vec![0, 3]), 2), outside);
+    assert_eq!(told(&[0, 1, 2], ArrayValues::I32(vec![0, 3]), 2), outside);
     let fewer = "byte 0: 'indices' has 2 numbers, and there are 3 elements: expected one for each";
     assert_eq!(told(&[0, 1, 3], two(), 3), fewer);
-    assert_eq!(told(&[0, 1, 2], Values::F64(vec![0.0, 1.0]), 2), "byte 0: array 'indices' must have integers");
+    assert_eq!(told(&[0, 1, 2], ArrayValues::F64(vec![0.0, 1.0]), 2), "byte 0: array 'indices' must have integers");
 }

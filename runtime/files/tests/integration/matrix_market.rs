@@ -4,14 +4,14 @@ use std::fmt::{Debug, Write as _};
 use std::io::{self, BufReader};
 
 use maniple_files::matrix_market::{
-    Entry, Field, Layout, Reader, Symmetry, read_entries, write_array, write_coordinates,
+    Field, MatrixEntry, MatrixLayout, Reader, Symmetry, read_entries, write_array, write_coordinates,
 };
 use maniple_files::{Complex, InTurn, Number, Order, Problem, ReadError};
 use proptest::prelude::*;
 
 use crate::{damaged, elements, shapes};
 
-fn read<T: Number>(text: impl AsRef<[u8]>) -> Result<Vec<Entry<T>>, ReadError> {
+fn read<T: Number>(text: impl AsRef<[u8]>) -> Result<Vec<MatrixEntry<T>>, ReadError> {
     let mut reader = Reader::new(text.as_ref())?;
     let mut entries = Vec::new();
     while let Some(entry) = reader.next_entry()? {
@@ -71,8 +71,8 @@ fn entries_come_in_the_order_of_the_file() {
     proptest!(|(entries in entries)| {
         let mut text = format!("%%MatrixMarket matrix coordinate integer general\n%\n8 4 {}\n", entries.len());
         entries.iter().for_each(|(row, column, value)| _ = writeln!(text, " {row}\t{column}  {value} \r\n% a comment"));
-        let expected: Vec<_> =
-            entries.iter().map(|&(row, column, value)| Entry { row: row - 1, column: column - 1, value }).collect();
+        let entry = |&(row, column, value): &_| MatrixEntry { row: row - 1, column: column - 1, value };
+        let expected: Vec<_> = entries.iter().map(entry).collect();
         prop_assert_eq!(read::<i64>(&text).unwrap(), expected);
     });
 }
@@ -107,9 +107,9 @@ fn the_first_line_and_the_sizes_are_the_header() {
     let text = "%%matrixmarket MATRIX Coordinate Pattern General\r\n% Universit\u{e4}t\n\n  2 3 1 \n2 3\n";
     let mut reader = Reader::new(text.as_bytes()).unwrap();
     let header = *reader.header();
-    assert_eq!((header.layout, header.rows, header.columns, header.entries), (Layout::Coordinate, 2, 3, 1));
+    assert_eq!((header.layout, header.rows, header.columns, header.entries), (MatrixLayout::Coordinate, 2, 3, 1));
     assert_eq!(reader.line(), 4);
-    assert_eq!(reader.next_entry().unwrap(), Some(Entry { row: 1, column: 2, value: 1.0 }));
+    assert_eq!(reader.next_entry().unwrap(), Some(MatrixEntry { row: 1, column: 2, value: 1.0 }));
     assert_eq!(reader.line(), 5);
     assert_eq!(reader.next_entry::<f64>().unwrap(), None);
     assert_eq!(read::<i32>(text).unwrap()[0].value, 1);
@@ -267,8 +267,8 @@ fn what_is_not_its_own_mirror_image_is_not_on_a_diagonal() {
     );
 }
 
-fn entries(list: &[(u64, u64, f64)]) -> Vec<Entry<f64>> {
-    list.iter().map(|&(row, column, value)| Entry { row, column, value }).collect()
+fn entries(list: &[(u64, u64, f64)]) -> Vec<MatrixEntry<f64>> {
+    list.iter().map(|&(row, column, value)| MatrixEntry { row, column, value }).collect()
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn entries_that_follow_by_symmetry_come_after_those_that_they_follow_from() {
     assert_eq!(read("array real skew-symmetric\n2 2\n3\n"), entries(&[(1, 0, 3.0), (0, 1, -3.0)]));
     let symmetric_text = format!("%%MatrixMarket matrix {symmetric}");
     let unread = Reader::new(symmetric_text.as_bytes()).unwrap();
-    let told = unread.for_each(|entry: Entry<f64>| match entry.value {
+    let told = unread.for_each(|entry: MatrixEntry<f64>| match entry.value {
         4.0 => Err(Problem::Unsupported("no fours".to_owned())),
         _ => Ok(()),
     });

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use maniple_files::npy::{Header, read_elements, write_array};
+use maniple_files::npy::{NpyHeader, read_elements, write_array};
 use maniple_files::{Complex, Dense, ElementType, Number, Order, Problem, ReadError};
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ fn numpy(header: &str, elements: &[u8]) -> Vec<u8> {
 
 fn read<T: Number>(file: &[u8], is_length_known: bool) -> Result<Dense<T>, ReadError> {
     let mut source = file;
-    let header = Header::read(&mut source)?;
+    let header = NpyHeader::read(&mut source)?;
     assert_eq!(header.start as usize, file.len() - source.len());
     read_elements(&header, &mut source, is_length_known.then_some(file.len() as u64))
 }
@@ -147,7 +147,7 @@ fn files_of_other_formats_and_types_are_refused() {
     );
     let integers = numpy("{'descr': '<i4', 'fortran_order': False, 'shape': (1, 1)}", &[0; 4]);
     refused(&integers, "byte 0: its elements are int32, not float64");
-    assert_eq!(Header::read(&mut &integers[..]).unwrap().number, ElementType::I32);
+    assert_eq!(NpyHeader::read(&mut &integers[..]).unwrap().number, ElementType::I32);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn unsigned_integers_of_16_and_64_bits_are_read_as_they_are() {
         // More than are read at once.
         let many: Vec<u64> = (0..70_000).map(|number| number * 7 % 65_536).collect();
         let found = file("u2", &many, 2);
-        let header = Header::read(&mut &found[..]).unwrap();
+        let header = NpyHeader::read(&mut &found[..]).unwrap();
         assert_eq!((header.number, header.bytes()), (ElementType::U16, 140_000));
         let mut source = &found[header.start as usize..];
         let read = read_elements::<u16>(&header, &mut source, Some(found.len() as u64)).unwrap();
@@ -175,7 +175,7 @@ fn unsigned_integers_of_16_and_64_bits_are_read_as_they_are() {
         assert!(error.ends_with("it ends after 139999 of 140000 bytes of its elements"), "{error}");
 
         let found = file("u8", &[0, 7, u64::MAX], 8);
-        let header = Header::read(&mut &found[..]).unwrap();
+        let header = NpyHeader::read(&mut &found[..]).unwrap();
         let read = read_elements::<u64>(&header, &mut &found[header.start as usize..], None).unwrap();
         assert_eq!((header.number, read.elements), (ElementType::U64, vec![0, 7, u64::MAX]));
     }

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use maniple_files::npz::{Archive, Array, Compression, Sparse, Structure, Values, write_arrays};
+use maniple_files::npz::{Archive, Array, ArrayValues, Compression, Sparse, Structure, write_arrays};
 use maniple_files::{Complex, ReadError};
 use proptest::prelude::*;
 
@@ -18,23 +18,23 @@ pub(crate) fn written(sparse: &Sparse, compression: Compression) -> Vec<u8> {
     file.into_inner()
 }
 
-fn values(count: usize) -> impl Strategy<Value = Values> {
+fn values(count: usize) -> impl Strategy<Value = ArrayValues> {
     let numbers = proptest::collection::vec(any::<i64>(), count);
     (numbers, 0..6).prop_map(|(numbers, kind)| {
         let pair = |number: &i64| Complex::new(f64::from(*number as i32), f64::from((*number >> 32) as i32));
         match kind {
-            0 => Values::I32(numbers.iter().map(|&number| number as i32).collect()),
-            1 => Values::I64(numbers),
-            2 => Values::F32(numbers.iter().map(|&number| number as f32).collect()),
-            3 => Values::F64(numbers.iter().map(|&number| number as f64).collect()),
-            4 => Values::C32(
+            0 => ArrayValues::I32(numbers.iter().map(|&number| number as i32).collect()),
+            1 => ArrayValues::I64(numbers),
+            2 => ArrayValues::F32(numbers.iter().map(|&number| number as f32).collect()),
+            3 => ArrayValues::F64(numbers.iter().map(|&number| number as f64).collect()),
+            4 => ArrayValues::C32(
                 numbers
                     .iter()
                     .map(|number| pair(number).to_string().len())
                     .map(|n| Complex::new(n as f32, 1.0))
                     .collect(),
             ),
-            _ => Values::C64(numbers.iter().map(pair).collect()),
+            _ => ArrayValues::C64(numbers.iter().map(pair).collect()),
         }
     })
 }
@@ -100,7 +100,7 @@ fn damaged_files_are_read_or_refused() {
 #[test]
 fn entries_are_visited_with_their_coordinates() {
     let entries = |shape: &[u64], structure, values: &[i64]| {
-        let sparse = Sparse::new(shape.to_vec(), structure, Values::I64(values.to_vec()), None).unwrap();
+        let sparse = Sparse::new(shape.to_vec(), structure, ArrayValues::I64(values.to_vec()), None).unwrap();
         let mut entries = Vec::new();
         sparse.for_each(|at, place| entries.push((at.to_vec(), values[place])));
         entries
@@ -121,7 +121,7 @@ fn entries_are_visited_with_their_coordinates() {
 #[test]
 fn arrays_that_do_not_fit_together_are_refused() {
     let told = |structure, shape: &[u64], count: usize| {
-        Sparse::new(shape.to_vec(), structure, Values::F64(vec![1.0; count]), None).unwrap_err().to_string()
+        Sparse::new(shape.to_vec(), structure, ArrayValues::F64(vec![1.0; count]), None).unwrap_err().to_string()
     };
     let rows = |starts: &[i64], columns: &[i64]| Structure::Compressed {
         rows: vec![0],
@@ -178,8 +178,8 @@ fn files_that_are_no_sparse_arrays_are_refused() {
         write_arrays(&mut file, Compression::None, arrays.iter().copied()).unwrap();
         file.into_inner()
     };
-    let text = |text: &str| Array::rows(vec![], Values::Text(text.to_owned()));
-    let numbers = Array::rows(vec![2], Values::I64(vec![2, 3]));
+    let text = |text: &str| Array::rows(vec![], ArrayValues::Text(text.to_owned()));
+    let numbers = Array::rows(vec![2], ArrayValues::I64(vec![2, 3]));
     assert_eq!(
         told(&archive(&[("a", &numbers)])),
         "byte 0: there is no sparse array in the file, which would have a text 'format'; there are a"
@@ -196,7 +196,7 @@ fn files_that_are_no_sparse_arrays_are_refused() {
 
 #[test]
 fn archives_that_unpack_to_far_more_than_they_are_are_refused() {
-    let zeros = Array::rows(vec![1 << 16], Values::I64(vec![0; 1 << 16]));
+    let zeros = Array::rows(vec![1 << 16], ArrayValues::I64(vec![0; 1 << 16]));
     let mut file = Cursor::new(Vec::new());
     write_arrays(&mut file, Compression::Deflate, [("data", &zeros)]).unwrap();
     assert!(file.get_ref().len() < 5000);
@@ -214,8 +214,8 @@ fn archives_that_unpack_to_far_more_than_they_are_are_refused() {
 fn arrays_of_more_dimensions_than_numpy_has_are_refused() {
     let axes = 0..100_000_usize;
     let many = Structure::Compressed { rows: axes.collect(), starts: vec![0, 0], columns: Vec::new() };
-    let told = Sparse::new(vec![1; 100_000], many.clone(), Values::F64(Vec::new()), None).unwrap_err().to_string();
+    let told = Sparse::new(vec![1; 100_000], many.clone(), ArrayValues::F64(Vec::new()), None).unwrap_err().to_string();
     assert_eq!(told, "byte 0: its shape has 100000 dimensions, and may have 64");
-    let told = Sparse::new(vec![1; 2], many, Values::F64(Vec::new()), None).unwrap_err().to_string();
+    let told = Sparse::new(vec![1; 2], many, ArrayValues::F64(Vec::new()), None).unwrap_err().to_string();
     assert!(told.len() < 200 && told.ends_with(", and must be some of 0 to 1, each once"), "{told}");
 }

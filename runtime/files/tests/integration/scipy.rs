@@ -8,8 +8,8 @@ use std::io::BufReader;
 use std::path::Path;
 use std::process::Command;
 
-use maniple_files::matrix_market::{Entry, Field, Reader, Symmetry, write_coordinates};
-use maniple_files::npz::{Archive, Compression, Sparse, Values};
+use maniple_files::matrix_market::{Field, MatrixEntry, Reader, Symmetry, write_coordinates};
+use maniple_files::npz::{Archive, ArrayValues, Compression, Sparse};
 use maniple_files::{Complex, Number};
 
 type Entries = BTreeMap<Vec<u64>, Complex<f64>>;
@@ -39,23 +39,23 @@ fn text(entries: &Entries) -> String {
     text
 }
 
-fn values(values: &Values) -> Vec<Complex<f64>> {
+fn values(values: &ArrayValues) -> Vec<Complex<f64>> {
     let real = |part: f64| Complex::new(part, 0.0);
     match values {
-        Values::Bool(all) => all.iter().map(|&value| real(u8::from(value).into())).collect(),
-        Values::U8(all) => all.iter().map(|&value| real(value.into())).collect(),
-        Values::I8(all) => all.iter().map(|&value| real(value.into())).collect(),
-        Values::U16(all) => all.iter().map(|&value| real(value.into())).collect(),
-        Values::I16(all) => all.iter().map(|&value| real(value.into())).collect(),
-        Values::U32(all) => all.iter().map(|&value| real(value.into())).collect(),
-        Values::I32(all) => all.iter().map(|&value| real(value.into())).collect(),
-        Values::U64(all) => all.iter().map(|&value| real(value as f64)).collect(),
-        Values::I64(all) => all.iter().map(|&value| real(value as f64)).collect(),
-        Values::F32(all) => all.iter().map(|&value| real(value.into())).collect(),
-        Values::F64(all) => all.iter().map(|&value| real(value)).collect(),
-        Values::C32(all) => all.iter().map(|value| Complex::new(value.re.into(), value.im.into())).collect(),
-        Values::C64(all) => all.clone(),
-        Values::Text(_) => Vec::new(),
+        ArrayValues::Bool(all) => all.iter().map(|&value| real(u8::from(value).into())).collect(),
+        ArrayValues::U8(all) => all.iter().map(|&value| real(value.into())).collect(),
+        ArrayValues::I8(all) => all.iter().map(|&value| real(value.into())).collect(),
+        ArrayValues::U16(all) => all.iter().map(|&value| real(value.into())).collect(),
+        ArrayValues::I16(all) => all.iter().map(|&value| real(value.into())).collect(),
+        ArrayValues::U32(all) => all.iter().map(|&value| real(value.into())).collect(),
+        ArrayValues::I32(all) => all.iter().map(|&value| real(value.into())).collect(),
+        ArrayValues::U64(all) => all.iter().map(|&value| real(value as f64)).collect(),
+        ArrayValues::I64(all) => all.iter().map(|&value| real(value as f64)).collect(),
+        ArrayValues::F32(all) => all.iter().map(|&value| real(value.into())).collect(),
+        ArrayValues::F64(all) => all.iter().map(|&value| real(value)).collect(),
+        ArrayValues::C32(all) => all.iter().map(|value| Complex::new(value.re.into(), value.im.into())).collect(),
+        ArrayValues::C64(all) => all.clone(),
+        ArrayValues::Text(_) => Vec::new(),
     }
 }
 
@@ -64,7 +64,7 @@ fn market(from: &Path, to: &Path) -> Entries {
     fn copied<T: Number>(reader: Reader<BufReader<File>>, to: &Path, of: impl Fn(T) -> Complex<f64>) -> Entries {
         let header = *reader.header();
         let (mut all, mut listed) = (Entries::new(), Vec::new());
-        let take = |entry: Entry<T>| {
+        let take = |entry: MatrixEntry<T>| {
             // Above the diagonal of a symmetric matrix is what follows from below.
             if header.symmetry == Symmetry::General || entry.row >= entry.column {
                 listed.push(entry);

@@ -3,7 +3,7 @@
 
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
 
-use maniple_files::npz::{Archive, Array, Compression, Sparse, Structure, Values, unpack, write_arrays};
+use maniple_files::npz::{Archive, Array, ArrayValues, Compression, Sparse, Structure, unpack, write_arrays};
 use maniple_files::{Complex, EntryArrays, ReadError};
 use proptest::prelude::*;
 use zip::write::SimpleFileOptions;
@@ -60,7 +60,7 @@ fn long_arrays_stay_as_they_are() {
     let columns: Vec<i64> = (0..count).map(|entry| entry * 7919 % 1000).collect();
     let values: Vec<f64> = (0..count).map(|entry| entry as f64 * 0.5).collect();
     let structure = Structure::Coordinates(vec![columns.clone(), columns]);
-    let sparse = Sparse::new(vec![1000, 1000], structure, Values::F64(values.clone()), None).unwrap();
+    let sparse = Sparse::new(vec![1000, 1000], structure, ArrayValues::F64(values.clone()), None).unwrap();
     let arrays = EntryArrays::npz(unpacked(&written(&sparse, Compression::Deflate)).unwrap()).unwrap().unwrap();
     assert!(in_parts::<f64>(&arrays, 7).unwrap() == whole(&sparse, &values));
 }
@@ -227,7 +227,7 @@ impl Seek for Full {
 
 #[test]
 fn a_target_that_is_full_is_no_damage() {
-    let array = Array::rows(vec![1000], Values::I64((0..1000).collect()));
+    let array = Array::rows(vec![1000], ArrayValues::I64((0..1000).collect()));
     let mut file = Cursor::new(Vec::new());
     write_arrays(&mut file, Compression::Deflate, [("a", &array)]).unwrap();
     for room in [0, 100, 3000, 8200] {

@@ -63,8 +63,8 @@ impl Compiled {
         arguments: &mut [Argument<'_>],
         team: &dyn Team,
     ) -> Result<(), KernelError> {
-        let run = Run { team, panic: Mutex::new(None) };
-        let handle: *const Run<'_> = &run;
+        let run = KernelRun { team, panic: Mutex::new(None) };
+        let handle: *const KernelRun<'_> = &run;
         let mut words = Vec::with_capacity(3 + 8 * arguments.len());
         let function: RunChunks = run_chunks;
         words.push(function as usize as u64);
@@ -111,22 +111,22 @@ fn push(words: &mut Vec<u64>, argument: &Argument<'_>) {
 }
 
 /// The context in which a kernel's loops over threads run.
-struct Run<'a> {
+struct KernelRun<'a> {
     team: &'a dyn Team,
     /// The panic of the team, to be resumed when the generated code has returned.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
 /// The chunk's function and context, for the team's threads.
-struct Body {
+struct ChunkBody {
     chunk: Chunk,
     context: *mut c_void,
 }
 
 // SAFETY: generated code reads the context and writes per chunk only.
-unsafe impl Sync for Body {}
+unsafe impl Sync for ChunkBody {}
 
-impl Body {
+impl ChunkBody {
     /// Runs a chunk.
     ///
     /// # Safety
@@ -144,11 +144,11 @@ type RunChunks = unsafe extern "C" fn(*mut c_void, i64, Chunk, *mut c_void) -> i
 ///
 /// # Safety
 ///
-/// `handle` is that of a [`Run`], and `chunk` may be called with `context` once for each number below `chunks`.
+/// `handle` is that of a [`KernelRun`], and `chunk` may be called with `context` once for each number below `chunks`.
 unsafe extern "C" fn run_chunks(handle: *mut c_void, chunks: i64, chunk: Chunk, context: *mut c_void) -> i32 {
     // SAFETY: the caller says so.
-    let run = unsafe { &*handle.cast::<Run<'_>>() };
-    let body = Body { chunk, context };
+    let run = unsafe { &*handle.cast::<KernelRun<'_>>() };
+    let body = ChunkBody { chunk, context };
     let chunks = usize::try_from(chunks).unwrap_or(0);
     let status = AtomicI32::new(0);
     let one = |number: usize| {

@@ -7,7 +7,7 @@ use crate::element::{Element, ElementType, Scalar};
 use crate::{with_element, with_scalar};
 
 /// The elements of a buffer, borrowed from a view or made by the kernel.
-pub(super) struct Memory<'a> {
+pub(super) struct BufferMemory<'a> {
     /// The address of the element at the lowest point.
     address: *mut u8,
     element: ElementType,
@@ -19,7 +19,7 @@ pub(super) struct Memory<'a> {
     borrowed: PhantomData<&'a mut [u8]>,
 }
 
-impl<'a> Memory<'a> {
+impl<'a> BufferMemory<'a> {
     /// No elements.
     pub(super) fn nothing() -> Self {
         Self {

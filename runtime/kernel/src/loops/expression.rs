@@ -36,7 +36,7 @@ impl fmt::Display for Type {
 /// A scalar with a name: a parameter, a let, or the index of a loop.
 ///
 /// Variables with the same name are the same. A name is bound once on every path through a kernel; see
-/// [`Names`](super::Names).
+/// [`FreshNames`](super::FreshNames).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Variable {
     /// An identifier: letters, digits, `_`, not starting with a digit.

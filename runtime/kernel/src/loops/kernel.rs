@@ -38,17 +38,17 @@ pub struct Kernel {
 /// Hands out names that differ from one another.
 ///
 /// ```
-/// use maniple_kernel::loops::Names;
+/// use maniple_kernel::loops::FreshNames;
 ///
-/// let mut names = Names::default();
+/// let mut names = FreshNames::default();
 /// assert_eq!([&*names.fresh("i"), &*names.fresh("i"), &*names.fresh("i'")], ["i", "i_1", "i_"]);
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Names {
+pub struct FreshNames {
     used: HashSet<Arc<str>>,
 }
 
-impl Names {
+impl FreshNames {
     /// A name that was not handed out before: `wish` itself if it can be, with a number otherwise. Characters that
     /// names can't have become `_`.
     pub fn fresh(&mut self, wish: &str) -> Arc<str> {

@@ -53,7 +53,7 @@
 //! | [`Expression`], [`Variable`], [`Buffer`] | values |
 //! | [`Statement`], [`LoopKind`] | what is done |
 //! | [`Kernel`], [`Parameter`] | a whole kernel |
-//! | [`Names`] | fresh names, for code that makes kernels |
+//! | [`FreshNames`] | fresh names, for code that makes kernels |
 //! | [`verify`], [`IllFormed`] | the rules |
 //! | [`check`], [`Checked`] | a kernel made ready for the back ends |
 //! | [`print_c`], [`print_cuda`] | a kernel as source |
@@ -73,7 +73,7 @@ mod verify;
 pub use crate::operators::{BinaryOperator, Intrinsic, Reduction, UnaryOperator};
 pub use error::{IllFormed, Rule};
 pub use expression::{Access, Buffer, Expression, Type, Variable};
-pub use kernel::{Kernel, Names, Parameter};
+pub use kernel::{FreshNames, Kernel, Parameter};
 pub use promote::{Checked, check};
 pub(crate) use source::contracts_in_sums_alone;
 pub use source::{CudaError, ENTRY, Strides, print_c, print_cuda};

@@ -50,7 +50,7 @@ struct Promoter {
 
 /// A reduction into one element.
 #[derive(PartialEq)]
-struct Target {
+struct ReductionTarget {
     buffer: Buffer,
     indices: Vec<Expression>,
     reduction: Reduction,
@@ -94,7 +94,7 @@ impl Promoter {
 
     /// Replaces reductions in `body` into elements that are the same in all iterations; gives the scalars that stand
     /// for them.
-    fn promote(&mut self, variable: &Variable, body: Statement) -> (Vec<(Target, Variable)>, Statement) {
+    fn promote(&mut self, variable: &Variable, body: Statement) -> (Vec<(ReductionTarget, Variable)>, Statement) {
         let mut inside = HashSet::from([variable.name.clone()]);
         collect_names(&body, &mut inside);
         let mut changed = HashSet::new();
@@ -103,7 +103,7 @@ impl Promoter {
             !inside.contains(&buffer.name) && indices.iter().all(|index| is_invariant(index, &inside, &changed))
         };
         let uses = Uses::of(&body, &invariant);
-        let mut targets: Vec<(Target, Variable)> = Vec::new();
+        let mut targets: Vec<(ReductionTarget, Variable)> = Vec::new();
         let body = replace(&body, &mut |statement| {
             let Statement::Store { buffer, indices, value, reduction: Some(reduction), atomic } = statement else {
                 return None;
@@ -111,8 +111,12 @@ impl Promoter {
             if uses.0.get(&buffer.name) != Some(&Some(*reduction)) {
                 return None;
             }
-            let target =
-                Target { buffer: buffer.clone(), indices: indices.clone(), reduction: *reduction, atomic: *atomic };
+            let target = ReductionTarget {
+                buffer: buffer.clone(),
+                indices: indices.clone(),
+                reduction: *reduction,
+                atomic: *atomic,
+            };
             let found = targets.iter().position(|(known, _)| *known == target).unwrap_or_else(|| {
                 let name = self.fresh(&buffer.name);
                 targets.push((target, Variable::new(name, buffer.element)));
@@ -165,7 +169,7 @@ impl Uses {
 }
 
 /// `each` with the scalars of `targets` bound before and stored after.
-fn surround(targets: Vec<(Target, Variable)>, each: Statement) -> Statement {
+fn surround(targets: Vec<(ReductionTarget, Variable)>, each: Statement) -> Statement {
     if targets.is_empty() {
         return each;
     }
@@ -176,7 +180,7 @@ fn surround(targets: Vec<(Target, Variable)>, each: Statement) -> Statement {
         statements.push(Statement::bind_mutable(scalar, identity));
     }
     statements.push(each);
-    for (Target { buffer, indices, reduction, atomic }, scalar) in targets {
+    for (ReductionTarget { buffer, indices, reduction, atomic }, scalar) in targets {
         let store = Statement::store(&buffer, indices, scalar.value()).reduce(reduction);
         statements.push(if atomic { store.atomic() } else { store });
     }

@@ -13,7 +13,7 @@ use num_complex::Complex;
 struct Maker {
     rng: Rng,
     element: ElementType,
-    names: Names,
+    names: FreshNames,
     /// Variables of indices, and of elements, that can be read.
     indices: Vec<Variable>,
     values: Vec<Variable>,
@@ -37,7 +37,7 @@ impl Maker {
         let contiguous = [Some(0), Some(1), None][rng.usize(0..3)];
         Self {
             element,
-            names: Names::default(),
+            names: FreshNames::default(),
             indices: vec![Variable::index("n")],
             values: vec![Variable::new("p", element)],
             mutable: Vec::new(),

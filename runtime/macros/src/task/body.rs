@@ -7,7 +7,7 @@ use syn::{Attribute, Ident};
 
 use super::launch::{self, local};
 use super::names;
-use super::parameter::{Kind, Parameter, Privilege, Region, View};
+use super::parameter::{Parameter, ParameterKind, Privilege, Region, View};
 use super::{Returns, Task, hidden};
 
 /// The user's function under another name, its pieces typed with the structs of [`pieces`].
@@ -17,13 +17,13 @@ pub(super) fn function(task: &Task) -> TokenStream {
     let name = body_name(task);
     let (asyncness, output, block) = (&signature.asyncness, &signature.output, &task.function.block);
     let parameters = task.parameters.iter().map(|parameter| match &parameter.kind {
-        Kind::Region(region) if region.view == View::Piece => {
+        ParameterKind::Region(region) if region.view == View::Piece => {
             let (name, attributes) = (&parameter.name, &parameter.written.attrs);
             let piece = piece_name(task, &parameter.name);
             // Writing through an accessor needs `mut`, reading does not; a mapper's test may need neither.
             quote!(#[allow(unused_mut, unused_variables)] #(#attributes)* mut #name: #piece<'_>)
         }
-        Kind::Region(_) => {
+        ParameterKind::Region(_) => {
             let written = &parameter.written;
             quote!(#[allow(unused_variables)] #written)
         }
@@ -120,9 +120,9 @@ pub(super) fn free(task: &Task) -> Option<TokenStream> {
     let mut arguments = Vec::new();
     for Parameter { name, kind, .. } in &task.parameters {
         let argument = match kind {
-            Kind::Context | Kind::Region(_) => continue,
-            Kind::Point(dimension) => quote!(#runtime::generated::point::<#dimension>(__call.point())?),
-            Kind::Argument => {
+            ParameterKind::Context | ParameterKind::Region(_) => continue,
+            ParameterKind::Point(dimension) => quote!(#runtime::generated::point::<#dimension>(__call.point())?),
+            ParameterKind::Argument => {
                 let index = Literal::usize_unsuffixed(number);
                 number += 1;
                 quote!(__arguments.#index.take(__call.point())?)
@@ -161,7 +161,7 @@ pub(super) fn free(task: &Task) -> Option<TokenStream> {
 /// The arguments of the body: locals that hold the values of parameters.
 fn values(task: &Task) -> impl Iterator<Item = TokenStream> {
     task.parameters.iter().map(|parameter| match parameter.kind {
-        Kind::Context => quote!(__call.context()),
+        ParameterKind::Context => quote!(__call.context()),
         _ => local(&parameter.name).to_token_stream(),
     })
 }
@@ -179,14 +179,14 @@ fn parameters(task: &Task) -> Vec<TokenStream> {
     let (mut requirement, mut argument) = (0, 0);
     for Parameter { name, kind, .. } in &task.parameters {
         let value = match kind {
-            Kind::Context => continue,
-            Kind::Region(region) => {
+            ParameterKind::Context => continue,
+            ParameterKind::Region(region) => {
                 let value = region_value(task, name, region, requirement);
                 requirement += region.requirements.len();
                 value
             }
-            Kind::Point(dimension) => quote!(#runtime::generated::point::<#dimension>(__call.point())?),
-            Kind::Argument => {
+            ParameterKind::Point(dimension) => quote!(#runtime::generated::point::<#dimension>(__call.point())?),
+            ParameterKind::Argument => {
                 let index = Literal::usize_unsuffixed(argument);
                 argument += 1;
                 quote!(__arguments.#index.get(__call.point())?)

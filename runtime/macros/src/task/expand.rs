@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
 use super::options::Arrangement;
-use super::parameter::{Layout, Region};
+use super::parameter::{Region, RegionLayout};
 use super::{Task, body, launch, names};
 
 /// The launching side beside the user's other items, the running side in a scope of its own where its names meet no
@@ -95,7 +95,7 @@ fn layouts(task: &Task) -> TokenStream {
     let regions: Vec<&Region> = task.regions().map(|(_, region)| region).collect();
     let of_requirements = regions.iter().flat_map(|region| region.requirements.iter().map(move |one| (*region, one)));
     let layouts = of_requirements.enumerate().filter_map(|(number, (region, requirement))| {
-        let Layout { arrangement, order, align, pad } = region.layout.of(requirement);
+        let RegionLayout { arrangement, order, align, pad } = region.layout.of(requirement);
         if arrangement.is_none() && order.is_none() && align.is_none() && pad.is_none() {
             return None;
         }

@@ -7,8 +7,8 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Ident, Path};
 
-use super::names::{self, Column};
-use super::parameter::{Kind, Privilege, Region, Requirement, text};
+use super::names::{self, NamedColumn};
+use super::parameter::{ParameterKind, Privilege, Region, Requirement, text};
 use super::{Task, hidden};
 use crate::hash;
 
@@ -137,14 +137,14 @@ fn generic_parameters(task: &Task) -> Vec<TokenStream> {
 }
 
 /// The type of the launching function's parameter for a parameter of the task, if it has one.
-fn launch_type(runtime: &Path, kind: &Kind, written: TokenStream) -> Option<TokenStream> {
+fn launch_type(runtime: &Path, kind: &ParameterKind, written: TokenStream) -> Option<TokenStream> {
     match kind {
-        Kind::Region(region) => {
+        ParameterKind::Region(region) => {
             let (fields, dimension) = (&region.fields, &region.dimension);
             Some(quote!(impl #runtime::IntoTarget<#fields, #dimension>))
         }
-        Kind::Argument => Some(quote!(impl #runtime::IntoArgument<#written>)),
-        Kind::Context | Kind::Point(_) => None,
+        ParameterKind::Argument => Some(quote!(impl #runtime::IntoArgument<#written>)),
+        ParameterKind::Context | ParameterKind::Point(_) => None,
     }
 }
 
@@ -189,7 +189,7 @@ fn requirement_of(
     requirement: &Requirement,
 ) -> (Option<TokenStream>, TokenStream, Vec<TokenStream>) {
     let runtime = task.runtime();
-    let columns: Vec<Column> = names::columns(task, parameter, requirement).collect();
+    let columns: Vec<NamedColumn> = names::columns(task, parameter, requirement).collect();
     let (registrations, privilege) = match &requirement.privilege {
         Privilege::Reads => (None, quote!(Read)),
         Privilege::Writes => (None, quote!(ReadWrite)),

@@ -19,8 +19,8 @@ use proc_macro2::{Span, TokenStream};
 use syn::ext::IdentExt;
 use syn::{Attribute, Ident, ItemFn, Path, Result, Type};
 
-use options::Options;
-use parameter::{Kind, Parameter, Region};
+use options::AttributeOptions;
+use parameter::{Parameter, ParameterKind, Region};
 
 /// The items for a task, or everything that is wrong with it.
 pub fn expand(options: TokenStream, function: TokenStream) -> Result<TokenStream> {
@@ -30,7 +30,7 @@ pub fn expand(options: TokenStream, function: TokenStream) -> Result<TokenStream
 
 /// A task, checked.
 struct Task {
-    options: Options,
+    options: AttributeOptions,
     /// The function as written; its `inputs` are superseded by `parameters`.
     function: ItemFn,
     parameters: Vec<Parameter>,
@@ -65,7 +65,7 @@ impl Task {
     }
 
     fn has_context(&self) -> bool {
-        self.parameters.iter().any(|parameter| matches!(parameter.kind, Kind::Context))
+        self.parameters.iter().any(|parameter| matches!(parameter.kind, ParameterKind::Context))
     }
 
     /// Whether it uses no regions: its launches need no analysis.
@@ -75,14 +75,14 @@ impl Task {
 
     fn regions(&self) -> impl Iterator<Item = (&Ident, &Region)> {
         self.parameters.iter().filter_map(|parameter| match &parameter.kind {
-            Kind::Region(region) => Some((&parameter.name, region.as_ref())),
+            ParameterKind::Region(region) => Some((&parameter.name, region.as_ref())),
             _ => None,
         })
     }
 
     /// The parameters that travel by value.
     fn arguments(&self) -> impl Iterator<Item = &Parameter> {
-        self.parameters.iter().filter(|parameter| matches!(parameter.kind, Kind::Argument))
+        self.parameters.iter().filter(|parameter| matches!(parameter.kind, ParameterKind::Argument))
     }
 
     /// The type of the launch's future.

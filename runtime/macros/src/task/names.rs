@@ -50,7 +50,7 @@ fn alias(task: &Task, parameter: &Ident) -> Ident {
 }
 
 /// A field, with its type and an expression for its number, both found through its name.
-pub(super) struct Column<'a> {
+pub(super) struct NamedColumn<'a> {
     pub(super) name: &'a Ident,
     pub(super) ty: TokenStream,
     pub(super) id: TokenStream,
@@ -61,11 +61,11 @@ pub(super) fn columns<'a>(
     task: &Task,
     parameter: &Ident,
     requirement: &'a Requirement,
-) -> impl Iterator<Item = Column<'a>> {
+) -> impl Iterator<Item = NamedColumn<'a>> {
     let (runtime, alias) = (task.runtime().clone(), alias(task, parameter));
     requirement.fields.iter().map(move |name| {
         let hash = hash::of_name(name);
         let lookup = quote!(<#alias as #runtime::FieldNamed<#hash>>);
-        Column { name, ty: quote!(#lookup::Type), id: quote!(#lookup::ID) }
+        NamedColumn { name, ty: quote!(#lookup::Type), id: quote!(#lookup::ID) }
     })
 }

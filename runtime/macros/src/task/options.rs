@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::{Error, Ident, LitStr, Path, Result, parenthesized, parse_quote};
 
 /// The options of a task. Flags keep where they were written, for messages.
-pub(super) struct Options {
+pub(super) struct AttributeOptions {
     pub(super) leaf: Option<Span>,
     pub(super) inner: Option<Span>,
     pub(super) name: Option<LitStr>,
@@ -25,8 +25,8 @@ pub(super) enum Arrangement {
 }
 
 /// Reads the options.
-pub(super) fn parse(tokens: TokenStream) -> Result<Options> {
-    let mut options = Options {
+pub(super) fn parse(tokens: TokenStream) -> Result<AttributeOptions> {
+    let mut options = AttributeOptions {
         leaf: None,
         inner: None,
         name: None,
@@ -47,14 +47,14 @@ pub(super) fn parse(tokens: TokenStream) -> Result<Options> {
     })
     .parse2(tokens)?;
     match &options {
-        Options { mapper: Some(mapper), variant_of: Some(_), .. } => {
+        AttributeOptions { mapper: Some(mapper), variant_of: Some(_), .. } => {
             Err(Error::new_spanned(mapper, "a variant is launched by the task that it is of: name the mapper there"))
         }
         _ => Ok(options),
     }
 }
 
-impl Options {
+impl AttributeOptions {
     fn set(&mut self, name: &str, option: &ParseNestedMeta<'_>) -> Result<()> {
         match name {
             "leaf" => self.leaf = Some(option.path.span()),

@@ -15,11 +15,11 @@ pub(super) struct Parameter {
     pub(super) name: Ident,
     /// As written, without the attributes that belong to this macro.
     pub(super) written: PatType,
-    pub(super) kind: Kind,
+    pub(super) kind: ParameterKind,
 }
 
 /// The source of a parameter's value.
-pub(super) enum Kind {
+pub(super) enum ParameterKind {
     /// The context of the running task.
     Context,
     /// Data of a region, with privileges.
@@ -40,12 +40,12 @@ pub(super) struct Region {
     /// At least one.
     pub(super) requirements: Vec<Requirement>,
     /// The layout that all of them ask of their data.
-    pub(super) layout: Layout,
+    pub(super) layout: RegionLayout,
 }
 
 /// The layout of the data of a region.
 #[derive(Clone, Default)]
-pub(super) struct Layout {
+pub(super) struct RegionLayout {
     pub(super) arrangement: Option<Ident>,
     pub(super) order: Option<Ident>,
     /// Bytes.
@@ -94,15 +94,15 @@ impl Parameter {
                 Role::Layout if layout.is_some() => {
                     return Err(Error::new_spanned(attribute, "`layout` is given twice: write both words into one"));
                 }
-                Role::Layout => layout = Some((Layout::parse(&attribute)?, attribute)),
+                Role::Layout => layout = Some((RegionLayout::parse(&attribute)?, attribute)),
                 Role::Lint => written.attrs.push(attribute),
             }
         }
         check_each_field_is_named_once(&requirements)?;
-        let mut kind = Kind::of(&name, &written.ty, requirements, point)?;
+        let mut kind = ParameterKind::of(&name, &written.ty, requirements, point)?;
         match (&mut kind, layout) {
             (_, None) => {}
-            (Kind::Region(region), Some((layout, _))) => {
+            (ParameterKind::Region(region), Some((layout, _))) => {
                 region.check_pad(&layout)?;
                 region.layout = layout;
             }
@@ -115,7 +115,7 @@ impl Parameter {
     }
 }
 
-impl Kind {
+impl ParameterKind {
     fn of(name: &Ident, ty: &Type, requirements: Vec<Requirement>, point: Option<Attribute>) -> Result<Self> {
         if let Some(point) = point {
             if !requirements.is_empty() {
@@ -169,13 +169,13 @@ impl Region {
             }
             _ => return Err(malformed()),
         };
-        Ok(Self { view, fields: fields.clone(), dimension, requirements, layout: Layout::default() })
+        Ok(Self { view, fields: fields.clone(), dimension, requirements, layout: RegionLayout::default() })
     }
 }
 
 impl Region {
     /// Room around a region is for tasks that use the region alone.
-    fn check_pad(&self, layout: &Layout) -> Result<()> {
+    fn check_pad(&self, layout: &RegionLayout) -> Result<()> {
         let Some(pad) = &layout.pad else { return Ok(()) };
         let writes = |requirement: &Requirement| requirement.privilege.writes();
         if self.view == View::Piece && self.requirements.iter().any(writes) {
@@ -186,7 +186,7 @@ impl Region {
     }
 }
 
-impl Layout {
+impl RegionLayout {
     /// The layout that a requirement asks for: with room around the region if it writes.
     pub(super) fn of(&self, requirement: &Requirement) -> Self {
         let pad = self.pad.clone().filter(|_| requirement.privilege.writes());

@@ -3,12 +3,14 @@
 use quote::ToTokens;
 use syn::{Error, FnArg, GenericArgument, ItemFn, Result, ReturnType, Safety, Signature, Type, parse_quote};
 
-use super::options::Options;
-use super::parameter::{Kind, Parameter, Region, View, generic_arguments, last_segment, refuse_impl_trait, text};
+use super::options::AttributeOptions;
+use super::parameter::{
+    Parameter, ParameterKind, Region, View, generic_arguments, last_segment, refuse_impl_trait, text,
+};
 use super::{Returns, Task};
 
 /// Reads a task. All mistakes are reported at once, each where it is.
-pub(super) fn task(options: Options, function: ItemFn) -> Result<Task> {
+pub(super) fn task(options: AttributeOptions, function: ItemFn) -> Result<Task> {
     let mut mistakes = Mistakes::default();
     check_signature(&function.sig, &mut mistakes);
     let parameters = function.sig.inputs.iter().filter_map(|input| mistakes.note(parameter(input))).collect();
@@ -139,7 +141,8 @@ fn is_read_by_reference(ty: &Type) -> bool {
 
 /// A task either launches and waits (it has a context and sees regions) or touches data (it has none and sees pieces).
 fn check_context(task: &Task, mistakes: &mut Mistakes) {
-    for parameter in task.parameters.iter().skip(1).filter(|parameter| matches!(parameter.kind, Kind::Context)) {
+    for parameter in task.parameters.iter().skip(1).filter(|parameter| matches!(parameter.kind, ParameterKind::Context))
+    {
         mistakes.add(&parameter.written.ty, "expected the context once, as the first parameter: move it there");
     }
     let options = &task.options;
@@ -166,7 +169,7 @@ fn check_context(task: &Task, mistakes: &mut Mistakes) {
         }
     }
     for parameter in &task.parameters {
-        if let Kind::Region(region) = &parameter.kind {
+        if let ParameterKind::Region(region) = &parameter.kind {
             check_view(parameter, region, task.has_context(), mistakes);
         }
     }

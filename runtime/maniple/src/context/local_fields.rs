@@ -10,10 +10,10 @@ use super::region_key::RegionFields;
 
 /// The local fields of a task.
 #[derive(Default)]
-pub(super) struct LocalFields(Mutex<Known>);
+pub(super) struct LocalFields(Mutex<KnownFields>);
 
 #[derive(Default)]
-struct Known {
+struct KnownFields {
     all: Vec<Local>,
     /// The fields that nothing uses, the latest last.
     free: Vec<Local>,
@@ -80,7 +80,7 @@ impl ContextState {
     /// The task has ended, and its local fields with it.
     pub(super) fn free_local_fields(&self) {
         let Some(made) = self.created.get() else { return };
-        let Known { all, free } = std::mem::take(&mut *made.local_fields.0.lock());
+        let KnownFields { all, free } = std::mem::take(&mut *made.local_fields.0.lock());
         drop(free);
         all.iter().for_each(|local| self.free_local_field(local));
     }

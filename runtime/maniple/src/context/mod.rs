@@ -42,7 +42,7 @@ use crate::support::lazy_box::LazyBox;
 pub(crate) use self::fill_operation::{DESTRUCTION, FillNumbers, FillOperation, NEW_FIELDS, Zeroing};
 use self::in_flight::InFlight;
 pub(crate) use self::local_fields::Local;
-pub(crate) use self::parts::{Part, Parts, Slot};
+pub(crate) use self::parts::{ContextPart, ContextParts, PartSlot};
 pub(crate) use self::region_key::{RegionFields, RegionKey, RegionRows};
 use self::regions::Made;
 pub(crate) use self::regions::{HeldRegion, Renewed};
@@ -88,7 +88,7 @@ pub(crate) struct ContextState {
     /// The last execution fence, as the bits of its event, after which nothing can be forked until it has triggered.
     pub(crate) fence: AtomicU64,
     /// The state of the task that modules above keep.
-    pub(crate) parts: Parts,
+    pub(crate) parts: ContextParts,
     /// The program is within a trace that it has named.
     pub(crate) is_in_trace: AtomicBool,
     /// The task has looked at data by itself, by an inline mapping: others need not be compared with those that it
@@ -248,7 +248,7 @@ impl ContextState {
             launches: AtomicU64::new(0),
             deletions: AtomicU64::new(0),
             fence: AtomicU64::new(0),
-            parts: Parts::default(),
+            parts: ContextParts::default(),
             is_in_trace: AtomicBool::new(false),
             has_mapped: AtomicBool::new(false),
             has_waiters: AtomicBool::new(false),

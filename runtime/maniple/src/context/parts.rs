@@ -10,7 +10,7 @@ use crate::support::error::Error;
 
 /// A part of a task's state that a module above keeps: launches that repeat, traces, the program that several nodes
 /// run. A context knows of a part only what it has to tell the part.
-pub(crate) trait Part: Any + Send + Sync {
+pub(crate) trait ContextPart: Any + Send + Sync {
     /// The task has made a region.
     fn made(&self, _region: &LogicalRegion) {}
 
@@ -43,13 +43,13 @@ pub(crate) trait Part: Any + Send + Sync {
     }
 }
 
-/// A place for one [`Part`], whose type the room that fills it knows.
+/// A place for one [`ContextPart`], whose type the room that fills it knows.
 #[derive(Default)]
-pub(crate) struct Slot(OnceLock<Arc<dyn Part>>);
+pub(crate) struct PartSlot(OnceLock<Arc<dyn ContextPart>>);
 
-impl Slot {
+impl PartSlot {
     /// With a part from the beginning.
-    pub(crate) fn of(part: Arc<dyn Part>) -> Self {
+    pub(crate) fn of(part: Arc<dyn ContextPart>) -> Self {
         Self(OnceLock::from(part))
     }
 
@@ -60,7 +60,7 @@ impl Slot {
 
     /// The part, if it is there and of this type.
     #[inline]
-    pub(crate) fn get<T: Part>(&self) -> Option<&T> {
+    pub(crate) fn get<T: ContextPart>(&self) -> Option<&T> {
         let part: &dyn Any = &**self.0.get()?;
         part.downcast_ref()
     }
@@ -70,7 +70,7 @@ impl Slot {
     /// # Panics
     /// If the place is another type's.
     #[inline]
-    pub(crate) fn get_or_init<T: Part>(&self, make: impl FnOnce() -> Arc<T>) -> &T {
+    pub(crate) fn get_or_init<T: ContextPart>(&self, make: impl FnOnce() -> Arc<T>) -> &T {
         let part: &dyn Any = &**self.0.get_or_init(|| make());
         part.downcast_ref().expect("each slot is for parts of one type")
     }
@@ -78,28 +78,28 @@ impl Slot {
 
 /// The parts of a context, by the rooms that fill them.
 #[derive(Default)]
-pub(crate) struct Parts {
-    pub(crate) traces: Slot,
+pub(crate) struct ContextParts {
+    pub(crate) traces: PartSlot,
     /// The program that several nodes run, if this is the context of its top-level task.
-    pub(crate) program: Slot,
-    pub(crate) sites: Slot,
+    pub(crate) program: PartSlot,
+    pub(crate) sites: PartSlot,
     /// The memory that the task has attached.
-    pub(crate) attachments: Slot,
+    pub(crate) attachments: PartSlot,
 }
 
-impl Parts {
+impl ContextParts {
     /// Whether no module keeps anything.
     #[inline]
     pub(super) fn are_empty(&self) -> bool {
-        self.slots().into_iter().all(Slot::is_empty)
+        self.slots().into_iter().all(PartSlot::is_empty)
     }
 
-    fn slots(&self) -> [&Slot; 4] {
+    fn slots(&self) -> [&PartSlot; 4] {
         [&self.traces, &self.program, &self.sites, &self.attachments]
     }
 
     /// The parts that there are.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &dyn Part> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &dyn ContextPart> {
         self.slots().into_iter().filter_map(|slot| slot.0.get()).map(|part| &**part)
     }
 }

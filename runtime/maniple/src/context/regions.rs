@@ -12,7 +12,7 @@ use super::created::Created;
 use super::local_fields::LocalFields;
 use super::renewal::Renewals;
 use super::scratch::ScratchRegions;
-use super::{ContextState, Part};
+use super::{ContextPart, ContextState};
 use crate::instances::bound::Bound;
 use crate::instances::state::RegionState;
 use crate::instances::validity::Instances;
@@ -142,7 +142,7 @@ impl ContextState {
         drop(regions);
         // Launches that repeat name what they used. They are found out anew if there are more.
         if are_still_many && !self.is_replicated() {
-            self.parts.iter().for_each(Part::release_regions);
+            self.parts.iter().for_each(ContextPart::release_regions);
             let mut regions = self.created.regions.lock();
             gone.extend(regions.take_nameless());
             regions.sweep_at = 2 * regions.by_tree.len();

@@ -21,10 +21,10 @@ use super::region_key::RegionKey;
 
 /// The regions and partitions that a task has destroyed and may make again.
 #[derive(Default)]
-pub(super) struct Renewals(Mutex<Known>);
+pub(super) struct Renewals(Mutex<DestroyedRegions>);
 
 #[derive(Default)]
-struct Known {
+struct DestroyedRegions {
     /// A region with this key was destroyed before.
     destroyed: FxHashSet<RegionKey>,
     /// Partitions with these digests were destroyed before.

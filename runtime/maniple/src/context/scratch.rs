@@ -11,10 +11,10 @@ use super::region_key::RegionKey;
 
 /// The scratch regions of a task.
 #[derive(Default)]
-pub(super) struct ScratchRegions(Mutex<Known>);
+pub(super) struct ScratchRegions(Mutex<KnownScratchRegions>);
 
 #[derive(Default)]
-struct Known {
+struct KnownScratchRegions {
     all: FxHashSet<TreeId>,
     /// The partitions of index spaces, for regions whose index space is their own.
     partitions: FxHashMap<TreeId, KeptPartitions>,

@@ -64,9 +64,9 @@ impl Unheard {
 
 /// The messages that a mapper has not heard.
 #[derive(Default)]
-pub(super) struct Inbox(Mutex<VecDeque<Message>>);
+pub(super) struct Inbox(Mutex<VecDeque<MailMessage>>);
 
-struct Message {
+struct MailMessage {
     from: MapperAddress,
     /// How many messages it is an answer to, one after the other.
     answers: u8,
@@ -136,7 +136,7 @@ impl RuntimeCore {
             return;
         };
         let whom = Whom { processor, mapper: crate::operation::lifecycle::MapperNumber(letter.mapper) };
-        self.desk(whom).inbox.0.lock().push_back(Message { from, answers: letter.answers, text });
+        self.desk(whom).inbox.0.lock().push_back(MailMessage { from, answers: letter.answers, text });
         let (core, spawn) = (Arc::clone(self), Spawn { class: Class::Runtime, ..Spawn::ANYWHERE });
         self.spawn_own("a message between mappers", spawn, move || core.hear(whom));
     }
@@ -160,7 +160,7 @@ impl RuntimeCore {
         let desk = self.desk(whom);
         desk.seat.try_call(&self.store, "hear", |mapper| {
             // Taken out one by one while nothing else calls the mapper, so in their order.
-            while let Some(Message { from, answers, text }) = desk.inbox.next() {
+            while let Some(MailMessage { from, answers, text }) = desk.inbox.next() {
                 self.note_heard(from.node, text.len());
                 let mail = Sender { core: self, whom, answers: answers.saturating_add(1) };
                 mapper.hear(from, &text, &mail);
@@ -170,7 +170,7 @@ impl RuntimeCore {
 }
 
 impl Inbox {
-    fn next(&self) -> Option<Message> {
+    fn next(&self) -> Option<MailMessage> {
         self.0.lock().pop_front()
     }
 }

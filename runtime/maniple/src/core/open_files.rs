@@ -23,16 +23,16 @@ use crate::operation::lifecycle::Operation;
 
 /// The files that a runtime has attached.
 #[derive(Default)]
-pub(crate) struct OpenFiles(Mutex<Known>);
+pub(crate) struct OpenFiles(Mutex<KnownFiles>);
 
 #[derive(Default)]
-struct Known {
-    uses: Table<Arc<FileUse>>,
-    claims: Table<Weak<FileClaim>>,
+struct KnownFiles {
+    uses: FileTable<Arc<FileUse>>,
+    claims: FileTable<Weak<FileClaim>>,
 }
 
 /// Entries of one kind, by the file that they belong to.
-struct Table<T> {
+struct FileTable<T> {
     of: FxHashMap<Name, Vec<T>>,
     entries: usize,
     sweep_at: usize,
@@ -219,7 +219,7 @@ impl OpenFiles {
 /// So many entries are not swept.
 const FEW: usize = 64;
 
-impl<T: Clone> Table<T> {
+impl<T: Clone> FileTable<T> {
     /// Adds an entry, under each name of a file. What is over is forgotten when there are twice as many as after the
     /// last time.
     fn add(&mut self, file: &FileName, entry: &T, is_kept: impl Fn(&T) -> bool) {
@@ -236,7 +236,7 @@ impl<T: Clone> Table<T> {
     }
 }
 
-impl<T> Default for Table<T> {
+impl<T> Default for FileTable<T> {
     fn default() -> Self {
         Self { of: FxHashMap::default(), entries: 0, sweep_at: 0 }
     }

@@ -19,7 +19,7 @@ use crate::instances::issuing::Issuing;
 use crate::instances::placement::{Chosen, PhysicalRegion};
 use crate::instances::places::KnownPlaces;
 use crate::instances::validity::{Preconditions, Preparation};
-use crate::launch::recording::{PointRecorder, Problem};
+use crate::launch::recording::{PointRecorder, RecordingProblem};
 use crate::launch::{LaunchSite, check_point};
 use crate::mapping::MAPPING_ATTEMPTS;
 use crate::mapping::answer::checked;
@@ -39,7 +39,7 @@ use super::state::TaskState;
 use super::variant::MapError;
 
 /// Points that are mapped one after the other.
-pub(super) struct Part {
+pub(super) struct MappingPart {
     points: SmallVec<[AnyPoint; 1]>,
     /// How many of them are mapped, or will not be.
     next: usize,
@@ -47,7 +47,7 @@ pub(super) struct Part {
     batch: Option<Arc<Batch>>,
 }
 
-impl Part {
+impl MappingPart {
     pub(super) fn of(domain: AnyRect) -> Self {
         let points = if domain.volume() == 1 { SmallVec::from_buf([domain.lo()]) } else { domain.points().collect() };
         Self { points, next: 0, batch: None }
@@ -65,20 +65,24 @@ enum Stop {
 impl TaskState {
     /// Maps points that were to go to another node, and stay.
     pub(crate) fn map_all(self: &Arc<Self>, operation: &Arc<Operation>, domain: AnyRect) {
-        self.map_slice(operation, Part::of(domain), Chance::Another);
+        self.map_slice(operation, MappingPart::of(domain), Chance::Another);
     }
 
     /// Maps points that go to another node together, each when its data is there.
     pub(super) fn map_slice_away(self: &Arc<Self>, operation: &Arc<Operation>, slice: NodeSlice) {
         let batch = self.context.core.migration().map(|migration| Batch::of_slice(migration, slice));
-        self.map_part_later(operation, Part { batch, ..Part::of(slice.domain) }, Target::Near(self.context.processor));
+        self.map_part_later(
+            operation,
+            MappingPart { batch, ..MappingPart::of(slice.domain) },
+            Target::Near(self.context.processor),
+        );
     }
 
     pub(super) fn map_slice_later(self: &Arc<Self>, operation: &Arc<Operation>, domain: AnyRect, target: Target) {
-        self.map_part_later(operation, Part::of(domain), target);
+        self.map_part_later(operation, MappingPart::of(domain), target);
     }
 
-    pub(super) fn map_part_later(self: &Arc<Self>, operation: &Arc<Operation>, part: Part, target: Target) {
+    pub(super) fn map_part_later(self: &Arc<Self>, operation: &Arc<Operation>, part: MappingPart, target: Target) {
         let (state, operation) = (Arc::clone(self), Arc::clone(operation));
         let spawn = Spawn { class: Class::Runtime, target, tag: MAPPING, ..Spawn::ANYWHERE };
         self.context.core.spawn_own("mapping a slice of a launch", spawn, move || {
@@ -87,7 +91,7 @@ impl TaskState {
     }
 
     /// Maps points, in order. Points that find no room wait until another task has ended.
-    pub(super) fn map_slice(self: &Arc<Self>, operation: &Arc<Operation>, mut part: Part, mut chance: Chance) {
+    pub(super) fn map_slice(self: &Arc<Self>, operation: &Arc<Operation>, mut part: MappingPart, mut chance: Chance) {
         loop {
             match self.map_points(operation, &mut part, &mut chance) {
                 None => return,
@@ -104,8 +108,13 @@ impl TaskState {
     }
 
     /// Maps points of a part up to one that has to wait: it is the first of those that are left.
-    fn map_points(self: &Arc<Self>, operation: &Arc<Operation>, part: &mut Part, chance: &mut Chance) -> Option<Stop> {
-        let Part { points, next, batch } = part;
+    fn map_points(
+        self: &Arc<Self>,
+        operation: &Arc<Operation>,
+        part: &mut MappingPart,
+        chance: &mut Chance,
+    ) -> Option<Stop> {
+        let MappingPart { points, next, batch } = part;
         let (mut stop, mut failed) = (None, Vec::new());
         {
             let mut states = LockedStates::lock(&self.site.bounds);
@@ -284,7 +293,7 @@ impl TaskState {
                 Err(PointError::Full(failure)) => {
                     if let Some((recording, _)) = &self.recorded {
                         // It holds on to memory.
-                        recording.fail(Problem::MemoryFull);
+                        recording.fail(RecordingProblem::MemoryFull);
                     }
                     self.tell_failure(&info, &failure);
                     attempt += 1;
@@ -455,7 +464,7 @@ impl TaskState {
             (Body::Leaf(_), Some(recorder)) => {
                 let data = before.after_mut();
                 if task.migrates() {
-                    recorder.fail(Problem::RunsElsewhere);
+                    recorder.fail(RecordingProblem::RunsElsewhere);
                 }
                 let event = issue_leaf(task, realm, target, priority, &self.start_of(mapped.point).and(data));
                 recorder.add_point(mapped, data, event);
@@ -471,7 +480,7 @@ impl TaskState {
                 if let Some(recorder) = recorder {
                     // Before it begins: one that is mapped virtually may be over, and the recording with it, by the
                     // time that it is issued.
-                    recorder.fail(Problem::LaunchesTasks);
+                    recorder.fail(RecordingProblem::LaunchesTasks);
                 }
                 let start = self.start_of(mapped.point);
                 ContextTask::issue(task, target, priority, start, before.after(), recorded)
@@ -513,7 +522,7 @@ impl TaskState {
     /// Marks data as lost that points which can't be mapped were to write: a task that reads it fails too.
     pub(super) fn lose(&self, operation: &Operation, states: &mut LockedStates<'_>, failed: &[(AnyPoint, Error)]) {
         if let (Some((recording, _)), false) = (&self.recorded, failed.is_empty()) {
-            recording.fail(Problem::NotMapped);
+            recording.fail(RecordingProblem::NotMapped);
         }
         let mut exhausted = None;
         for (point, error) in failed {

@@ -8,10 +8,10 @@ use maniple_region::Provenance;
 use maniple_space::AnyRect;
 
 use super::division::{AwaySlices, Division};
-use super::mapping::Part;
+use super::mapping::MappingPart;
 use super::state::TaskState;
 use crate::core::Chance;
-use crate::launch::recording::Problem;
+use crate::launch::recording::RecordingProblem;
 use crate::mapping::answer::check_slices;
 use crate::mapping::point::LockedStates;
 use crate::operation::lifecycle::{Mappable, MapperNumber, Operation};
@@ -46,12 +46,12 @@ impl Mappable for TaskState {
             return;
         }
         if !state.site.index_launch {
-            return state.map_slice(operation, Part::of(state.site.points), Chance::Another);
+            return state.map_slice(operation, MappingPart::of(state.site.points), Chance::Another);
         }
         match state.slices() {
             Ok((slices, away)) => {
                 if let (Some((recording, _)), false) = (&state.recorded, away.is_empty()) {
-                    recording.fail(Problem::RunsElsewhere);
+                    recording.fail(RecordingProblem::RunsElsewhere);
                 }
                 for (slice, reason) in away {
                     match state.site.bounds.is_empty() {
@@ -67,7 +67,7 @@ impl Mappable for TaskState {
                 for slice in others {
                     state.map_slice_later(operation, slice.domain, Target::Near(slice.processor));
                 }
-                state.map_slice(operation, Part::of(last.domain), Chance::Another);
+                state.map_slice(operation, MappingPart::of(last.domain), Chance::Another);
             }
             Err(error) => {
                 let points: Vec<_> = state.site.points.points().map(|point| (point, error.clone())).collect();

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use super::state::TaskState;
 use crate::context::{Context, ContextState, HeldRegion, Owned, TaskIdentity};
 use crate::core::RuntimeCore;
-use crate::instances::effects::{self, Analysis, Machine};
+use crate::instances::effects::{self, Analysis, OperationMachine};
 use crate::instances::issuing::Issuing;
 use crate::instances::placement::{PhysicalRegion, Placement};
 use crate::instances::state::RegionState;
@@ -358,7 +358,7 @@ fn bring_home(context: &ContextState, mapper: MapperNumber, launch: Option<Launc
     let seat = core.seat(context.whom(mapper));
     let mut rank = |sources: &[_], destination: &_| seat.rank(&core.store, sources, destination);
     let (store, issuing, priority) = (&core.store, Issuing::Live, 0);
-    let mut machine = Machine { store, rank: &mut rank, issuing, issuer, priority, keeps_apart: false };
+    let mut machine = OperationMachine { store, rank: &mut rank, issuing, issuer, priority, keeps_apart: false };
     let (mut before, shapes) = (Preparation::together(), core.store.forest.shapes());
     for held in context.held() {
         let Some(instances) = &held.home else { continue };

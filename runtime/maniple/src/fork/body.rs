@@ -74,7 +74,7 @@ pub trait Free: 'static {
 
 /// A body whose types are forgotten. Its owner sees to it that it is touched by one thread at a time, and after the end
 /// only looked at.
-pub(super) trait Body {
+pub(super) trait ForkBody {
     /// Whether it needs a context.
     fn launches(&self) -> bool;
 
@@ -107,7 +107,7 @@ pub(super) trait Body {
 pub(super) struct Typed<B: Free, C, F> {
     call: C,
     stage: Stage,
-    place: Place<B::Arguments, F, B::Value>,
+    place: BodyPlace<B::Arguments, F, B::Value>,
 }
 
 /// The stage of a body, and so the content of its place.
@@ -126,7 +126,7 @@ enum Stage {
 /// The place that arguments, future and value have one after the other. No `enum`: a future would be made elsewhere and
 /// moved there, and they are large.
 #[repr(C)]
-union Place<A, F, V> {
+union BodyPlace<A, F, V> {
     arguments: ManuallyDrop<A>,
     future: ManuallyDrop<F>,
     value: ManuallyDrop<V>,
@@ -135,7 +135,7 @@ union Place<A, F, V> {
 impl<B: Free, C, F> Typed<B, C, F> {
     #[inline]
     pub(super) fn new(call: C, arguments: B::Arguments) -> Self {
-        Self { call, stage: Stage::Waiting, place: Place { arguments: ManuallyDrop::new(arguments) } }
+        Self { call, stage: Stage::Waiting, place: BodyPlace { arguments: ManuallyDrop::new(arguments) } }
     }
 
     /// The call of the body.
@@ -191,7 +191,7 @@ impl<B: Free, C, F> Drop for Typed<B, C, F> {
     }
 }
 
-impl<B, C, F> Body for Typed<B, C, F>
+impl<B, C, F> ForkBody for Typed<B, C, F>
 where
     B: Free,
     C: Fn(ForkCall, B::Arguments) -> F + Copy + Send + Sync + 'static,

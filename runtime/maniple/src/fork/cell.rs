@@ -1,8 +1,8 @@
 //! The object that a forked task is, and references to it.
 //!
 //! A cell is one allocation: a head that is alike for all tasks, and behind it the part that knows the types
-//! ([`Body`]). A [`Fork`] is a counted reference. It is one pointer, so that queues and wakers are as small as can be,
-//! and the count is in the word that also tells the end: most tasks are counted twice, by their launch and by their
+//! ([`ForkBody`]). A [`Fork`] is a counted reference. It is one pointer, so that queues and wakers are as small as can
+//! be, and the count is in the word that also tells the end: most tasks are counted twice, by their launch and by their
 //! end, where `Arc`s would be counted five times.
 
 use std::alloc::Layout;
@@ -20,13 +20,13 @@ use maniple_realm::profile::{OperationId, Record, Tag};
 use maniple_realm::{Job, JobHead, JobTable, fault};
 use maniple_region::Provenance;
 
-use super::body::{Body, ForkCall, Free, FreeResult, Typed};
+use super::body::{ForkBody, ForkCall, Free, FreeResult, Typed};
 use super::parent::Parent;
 use super::schedule::Schedule;
 use super::sources::Sources;
 use super::spare;
 use super::watchers::Watchers;
-use super::word::{Outcome, Word};
+use super::word::{ForkOutcome, Word};
 use crate::context::ContextState;
 use crate::core::RuntimeCore;
 use crate::results::{self, Results, StandIn};
@@ -93,7 +93,7 @@ pub(super) enum Phase {
 }
 
 /// A body of which there can be another one.
-trait Twin: Body {
+trait Twin: ForkBody {
     /// A task that is about to be launched with the same arguments. Before the beginning.
     fn twin(
         &self,
@@ -124,7 +124,7 @@ where
 }
 
 #[repr(C)]
-struct Cell<B> {
+struct ForkCell<B> {
     head: Head,
     body: B,
 }
@@ -145,9 +145,9 @@ impl Fork {
         C: Fn(ForkCall, B::Arguments) -> F + Copy + Send + Sync + 'static,
         F: Future<Output = FreeResult<B::Value>> + Send + 'static,
     {
-        let layout = Layout::new::<Cell<Typed<B, C, F>>>();
+        let layout = Layout::new::<ForkCell<Typed<B, C, F>>>();
         let (memory, core) = spare::take_memory(layout);
-        let cell = memory.cast::<Cell<Typed<B, C, F>>>();
+        let cell = memory.cast::<ForkCell<Typed<B, C, F>>>();
         // SAFETY: the memory is the caller's, and large and aligned enough.
         let body = unsafe { NonNull::new_unchecked(&raw mut (*cell.as_ptr()).body) };
         let head = cell.cast::<Head>().as_ptr();
@@ -182,7 +182,7 @@ impl Fork {
     /// The caller is that holder or owner, and lets go of the parts before it passes on the right.
     #[inline]
     #[allow(clippy::mut_from_ref)] // that is what the right is for
-    pub(super) unsafe fn inside(&self) -> (&Head, &mut Progress, &mut (dyn Body + 'static)) {
+    pub(super) unsafe fn inside(&self) -> (&Head, &mut Progress, &mut (dyn ForkBody + 'static)) {
         let head = self.head();
         // SAFETY: the caller has the right, which nothing else has, and the body is in the cell.
         unsafe { (head, &mut *head.progress.get(), &mut *head.body.as_ptr()) }
@@ -190,7 +190,7 @@ impl Fork {
 
     /// The parts that the owner may look at and change before the launch.
     #[inline]
-    fn described(&mut self) -> (&mut Head, &mut (dyn Body + 'static)) {
+    fn described(&mut self) -> (&mut Head, &mut (dyn ForkBody + 'static)) {
         debug_assert!(self.head().word.is_only() && self.head().outcome().is_none());
         // SAFETY: nothing else knows a task before its launch.
         unsafe {
@@ -247,14 +247,14 @@ impl Fork {
     pub(crate) fn value(&self) -> Option<&dyn Any> {
         let head = self.head();
         // SAFETY: the task has ended, so its body is only looked at.
-        if head.outcome() == Some(Outcome::Good) { unsafe { head.body.as_ref() }.value() } else { None }
+        if head.outcome() == Some(ForkOutcome::Good) { unsafe { head.body.as_ref() }.value() } else { None }
     }
 
     /// The results of the task, for code that knows launches by their results.
     pub(crate) fn results(&self) -> Arc<Results> {
         let head = self.head();
         let results = head.standing_for();
-        if head.outcome() == Some(Outcome::Good) {
+        if head.outcome() == Some(ForkOutcome::Good) {
             results.end_as(self.clone());
         }
         results
@@ -386,12 +386,12 @@ impl Head {
 
     /// How the task ended, if it has.
     #[inline]
-    pub(crate) fn outcome(&self) -> Option<Outcome> {
+    pub(crate) fn outcome(&self) -> Option<ForkOutcome> {
         self.word.outcome()
     }
 
     /// How the task ended; if it has not, the waker will be woken.
-    pub(crate) fn poll(&self, waker: &Waker) -> Poll<Outcome> {
+    pub(crate) fn poll(&self, waker: &Waker) -> Poll<ForkOutcome> {
         if let Some(outcome) = self.outcome() {
             return Poll::Ready(outcome);
         }
@@ -411,7 +411,7 @@ impl Head {
     /// [`poll`](Self::poll), for a body that can't go on before. A worker runs what it has queued itself meanwhile, on
     /// top of the body: most likely the task.
     #[inline]
-    pub(crate) fn poll_by_body(&self, waker: &Waker) -> Poll<Outcome> {
+    pub(crate) fn poll_by_body(&self, waker: &Waker) -> Poll<ForkOutcome> {
         if let Some(outcome) = self.outcome() {
             return Poll::Ready(outcome);
         }
@@ -432,18 +432,18 @@ impl Head {
         let make = || Results::of_fork(self.core().realm(), &**self.definition);
         let results = Arc::clone(watchers.results.get_or_insert_with(make));
         self.word.watch();
-        if self.outcome() == Some(Outcome::Good) {
+        if self.outcome() == Some(ForkOutcome::Good) {
             watchers.results = None;
         }
         results
     }
 
     /// The task has ended, and is watched: wakes the waiters, and gives the results that stand for one that ended well.
-    pub(super) fn tell(&self, outcome: Outcome) -> Option<Arc<Results>> {
+    pub(super) fn tell(&self, outcome: ForkOutcome) -> Option<Arc<Results>> {
         let mut list = self.watchers.lock();
         let watchers = list.as_mut()?;
         let wakers = watchers.take_wakers();
-        let results = watchers.results.take_if(|_| outcome == Outcome::Good);
+        let results = watchers.results.take_if(|_| outcome == ForkOutcome::Good);
         drop(list);
         wakers.into_iter().for_each(Waker::wake);
         results

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use maniple_space::AnyPoint;
 
-use super::body::{Body, ForkCall, Free, FreeResult, Typed};
+use super::body::{ForkBody, ForkCall, Free, FreeResult, Typed};
 use crate::support::error::Result;
 use crate::task::{BoxFuture, ContextCall, Value};
 
@@ -31,7 +31,7 @@ where
 
 /// A body in an ordinary launch. It is dropped before what it borrows.
 struct Launched {
-    body: Box<dyn Body + Send>,
+    body: Box<dyn ForkBody + Send>,
     point: Box<AnyPoint>,
     call: ContextCall,
     has_begun: bool,

@@ -35,6 +35,6 @@ pub(crate) use cell::Fork;
 pub(crate) use launched::run as run_launched;
 pub(crate) use launching::describe;
 pub(crate) use migration::steal;
-pub(crate) use source::Source;
+pub(crate) use source::ForkSource;
 pub(crate) use sources::{ResultSource, Sources};
 pub(crate) use spare::forget;

@@ -7,10 +7,10 @@ use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker, ready};
 
 use maniple_realm::{Job, JobHead, JobTable, WorkerContext, fault};
 
-use super::body::{Body, ForkCall};
+use super::body::{ForkBody, ForkCall};
 use super::cell::{Fork, Head, Phase, Progress};
 use super::waking::{cannot_go_on, drop_waker, wake_and_drop};
-use super::word::{Last, Outcome};
+use super::word::{ForkOutcome, Last};
 use crate::context::{ContextState, keep_spare};
 use crate::results::{Origin, Results};
 use crate::support::error::{Error, Result};
@@ -49,7 +49,7 @@ unsafe fn run(head: NonNull<JobHead>, worker: &WorkerContext<'_>) {
 fn advance(
     head: &Head,
     progress: &mut Progress,
-    body: &mut dyn Body,
+    body: &mut dyn ForkBody,
     worker: &WorkerContext<'_>,
     waker: &Waker,
 ) -> Poll<Result<(), Box<Error>>> {
@@ -105,7 +105,7 @@ fn drain(progress: &mut Progress, waker: &Waker) -> Poll<Result<(), Box<Error>>>
 }
 
 /// Drops what is left of a body. If that panics, the body has failed for another reason already.
-fn clear(body: &mut dyn Body) {
+fn clear(body: &mut dyn ForkBody) {
     let _ = fault::catch(|| body.clear());
 }
 
@@ -147,9 +147,9 @@ pub(super) fn end(fork: Fork, result: Result<(), Box<Error>>, by: By<'_>) {
             let results = head.standing_for();
             results.fail_fork(&error, std::mem::take(&mut progress.sources).inputs());
             parent.watch_launch(number, &results);
-            let last = head.word.end(Outcome::Failed);
+            let last = head.word.end(ForkOutcome::Failed);
             debug_assert_eq!(last, Last::Tell, "the results watch");
-            head.tell(Outcome::Failed);
+            head.tell(ForkOutcome::Failed);
             results.end(Some(&error));
             drop(fork);
         }
@@ -160,12 +160,12 @@ pub(super) fn end(fork: Fork, result: Result<(), Box<Error>>, by: By<'_>) {
 /// Tells all watchers. If no reference to the task is left its value is dropped, whose destructor may panic.
 #[inline]
 fn end_well(fork: Fork) {
-    match fork.head().word.end(Outcome::Good) {
+    match fork.head().word.end(ForkOutcome::Good) {
         Last::Nothing => std::mem::forget(fork),
         // SAFETY: so it was the last reference.
         Last::Free => unsafe { fork.free() },
         Last::Tell => {
-            if let Some(results) = fork.head().tell(Outcome::Good) {
+            if let Some(results) = fork.head().tell(ForkOutcome::Good) {
                 results.end_as(fork);
             }
         }

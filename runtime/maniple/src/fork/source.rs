@@ -8,20 +8,20 @@ use maniple_space::AnyPoint;
 
 use super::cell::Fork;
 use super::sources::ResultSource;
-use super::word::Outcome;
+use super::word::ForkOutcome;
 use crate::results::{Input, Results, typed};
 use crate::support::error::{Error, Result};
 
 /// The source of a result.
 #[derive(Clone)]
-pub(crate) enum Source {
+pub(crate) enum ForkSource {
     /// A launch that goes through the stream of its context, or a function of others.
     Launch(Input),
     /// A forked task.
     Fork(Fork),
 }
 
-impl Source {
+impl ForkSource {
     pub(crate) fn results(&self) -> Arc<Results> {
         match self {
             Self::Launch(input) => Arc::clone(input.results()),
@@ -69,7 +69,7 @@ impl Source {
     }
 }
 
-impl ResultSource for Source {
+impl ResultSource for ForkSource {
     fn is_of(&self, realm: &Realm) -> bool {
         self.realm().is_same(realm)
     }
@@ -90,7 +90,7 @@ impl ResultSource for Source {
     fn error_at(&self, point: AnyPoint) -> Option<Error> {
         match self {
             Self::Launch(input) => input.error_at(point),
-            Self::Fork(fork) if fork.head().outcome() == Some(Outcome::Good) => None,
+            Self::Fork(fork) if fork.head().outcome() == Some(ForkOutcome::Good) => None,
             Self::Fork(fork) => fork.results().error(),
         }
     }

@@ -17,14 +17,14 @@ const TOO_MANY_WAKERS: u64 = 1 << 63;
 
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum ForkOutcome {
     /// Its value is there.
     Good,
     /// Its results tell why.
     Failed,
 }
 
-impl Outcome {
+impl ForkOutcome {
     fn bits(self) -> u64 {
         match self {
             Self::Good => ENDED,
@@ -110,12 +110,12 @@ impl Word {
 
     /// How the task ended, if it has. A thread that learns this sees what the task left.
     #[inline]
-    pub(super) fn outcome(&self) -> Option<Outcome> {
+    pub(super) fn outcome(&self) -> Option<ForkOutcome> {
         let word = self.0.load(Ordering::Acquire);
         match (word & ENDED, word & FAILED) {
             (0, _) => None,
-            (_, 0) => Some(Outcome::Good),
-            _ => Some(Outcome::Failed),
+            (_, 0) => Some(ForkOutcome::Good),
+            _ => Some(ForkOutcome::Failed),
         }
     }
 
@@ -128,7 +128,7 @@ impl Word {
     /// The task has ended; the caller ran it, and gives up its reference with that unless there is more to do.
     #[inline]
     #[must_use]
-    pub(super) fn end(&self, outcome: Outcome) -> Last {
+    pub(super) fn end(&self, outcome: ForkOutcome) -> Last {
         let mut word = self.0.load(Ordering::Relaxed);
         while word & WATCHED == 0 {
             let ended = (word | outcome.bits()) - REFERENCE;

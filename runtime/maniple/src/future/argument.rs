@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::map::FutureMap;
 use super::single::Future;
-use crate::fork::Source;
+use crate::fork::ForkSource;
 use crate::results::Input;
 use crate::support::error::Result;
 use crate::task::digest::PROMISED;
@@ -51,11 +51,11 @@ impl<T: Clone + Send + Sync + 'static> Argument<T> {
     }
 
     /// The source of the value, if it is not there by itself.
-    pub(crate) fn source(&self) -> Option<Source> {
+    pub(crate) fn source(&self) -> Option<ForkSource> {
         match self {
             Self::Value(_) => None,
             Self::Future(future) => Some(future.source().clone()),
-            Self::PerPoint(map) => Some(Source::Launch(Input::per_point(Arc::clone(map.results())))),
+            Self::PerPoint(map) => Some(ForkSource::Launch(Input::per_point(Arc::clone(map.results())))),
         }
     }
 }

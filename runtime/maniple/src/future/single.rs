@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use maniple_realm::Event;
 use maniple_realm::event::future::EventFuture;
 
-use crate::fork::{Fork, ResultSource, Source};
+use crate::fork::{Fork, ForkSource, ResultSource};
 use crate::results::promise::compute;
 use crate::results::{Input, Origin, Results, Sources, one_point};
 use crate::support::error::{Error, Result};
@@ -20,17 +20,17 @@ use crate::support::error::{Error, Result};
 /// Dropping it does not cancel anything. If the task fails and the future is not awaited, the task that launched it
 /// fails too.
 pub struct Future<T> {
-    source: Source,
+    source: ForkSource,
     marker: PhantomData<fn() -> T>,
 }
 
 impl<T> Future<T> {
     pub(crate) fn new(results: Arc<Results>, index: usize) -> Self {
-        Self { source: Source::Launch(Input::one(results, index)), marker: PhantomData }
+        Self { source: ForkSource::Launch(Input::one(results, index)), marker: PhantomData }
     }
 
     pub(crate) fn of_fork(fork: Fork) -> Self {
-        Self { source: Source::Fork(fork), marker: PhantomData }
+        Self { source: ForkSource::Fork(fork), marker: PhantomData }
     }
 
     /// Triggers when the result is there, poisoned if the task failed.
@@ -39,7 +39,7 @@ impl<T> Future<T> {
         self.source.input().end()
     }
 
-    pub(crate) fn source(&self) -> &Source {
+    pub(crate) fn source(&self) -> &ForkSource {
         &self.source
     }
 
@@ -111,8 +111,8 @@ impl<T> Clone for Future<T> {
 impl<T> fmt::Debug for Future<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source {
-            Source::Launch(input) => write!(f, "Future({:?}, #{})", input.results(), input.index()),
-            Source::Fork(fork) => write!(f, "Future({fork:?})"),
+            ForkSource::Launch(input) => write!(f, "Future({:?}, #{})", input.results(), input.index()),
+            ForkSource::Fork(fork) => write!(f, "Future({fork:?})"),
         }
     }
 }
@@ -139,7 +139,7 @@ impl<T: Clone + Send + Sync + 'static> std::future::Future for Awaited<T> {
     type Output = Result<T>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
-        if let Source::Fork(fork) = &self.future.source {
+        if let ForkSource::Fork(fork) = &self.future.source {
             ready!(fork.head().poll_by_body(context.waker()));
             if let Some(value) = fork.value().and_then(|value| value.downcast_ref::<T>()) {
                 return Poll::Ready(Ok(value.clone()));
@@ -152,7 +152,7 @@ impl<T: Clone + Send + Sync + 'static> std::future::Future for Awaited<T> {
 impl<T: Clone + Send + Sync + 'static> Awaited<T> {
     fn poll_launch(&mut self, context: &mut Context<'_>) -> Poll<Result<T>> {
         let Self { future, event } = self;
-        if let Source::Launch(input) = &future.source
+        if let ForkSource::Launch(input) = &future.source
             && !input.has_ended()
         {
             let wait = || Box::new(input.results().realm.event_future(input.end()));

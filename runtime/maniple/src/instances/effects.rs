@@ -26,10 +26,10 @@ use crate::support::fill::FillValue;
 pub(crate) type Rank<'a> = dyn FnMut(&[(Arc<PhysicalInstance>, FieldMask)], &PhysicalInstance) -> Vec<usize> + 'a;
 
 /// The analysis of validity, whose effects this machine carries out.
-pub(crate) type Analysis<'a, 'm> = validity::Analysis<'a, PhysicalInstance, Machine<'m>>;
+pub(crate) type Analysis<'a, 'm> = validity::Analysis<'a, PhysicalInstance, OperationMachine<'m>>;
 
 /// The machine, on behalf of one operation.
-pub(crate) struct Machine<'a> {
+pub(crate) struct OperationMachine<'a> {
     pub(crate) store: &'a Store,
     /// Ranks the instances that data could come from.
     pub(crate) rank: &'a mut Rank<'a>,
@@ -42,7 +42,7 @@ pub(crate) struct Machine<'a> {
     pub(crate) keeps_apart: bool,
 }
 
-impl Effects<PhysicalInstance> for Machine<'_> {
+impl Effects<PhysicalInstance> for OperationMachine<'_> {
     type Events = Store;
 
     fn events(&self) -> &Store {

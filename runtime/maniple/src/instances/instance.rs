@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use maniple_analysis::validity::{self, Part};
+use maniple_analysis::validity::{self, InstancePart};
 use maniple_mapper::{InstanceId, InstanceInfo, Keep};
 use maniple_realm::instance::{Claim, Instance, InstanceKind};
 use maniple_realm::layout::{Arrangement, LayoutConstraint, has_room};
@@ -94,7 +94,7 @@ pub(crate) enum Backing {
 
 #[derive(Default)]
 struct Leftovers {
-    uses: Vec<(Event, Option<Part>)>,
+    uses: Vec<(Event, Option<InstancePart>)>,
     /// Ended uses are dropped when the list is this long.
     sweep_at: usize,
 }
@@ -355,7 +355,7 @@ impl PhysicalInstance {
         self.storage.layout().bytes() as u64
     }
 
-    fn add_to(&self, leftovers: &mut Leftovers, uses: impl IntoIterator<Item = (Event, Option<Part>)>) {
+    fn add_to(&self, leftovers: &mut Leftovers, uses: impl IntoIterator<Item = (Event, Option<InstancePart>)>) {
         leftovers.uses.extend(uses);
         let is_recorded = self.recorder.is_some() || self.recordings.are_under_way();
         if leftovers.uses.len() > leftovers.sweep_at {
@@ -372,7 +372,7 @@ impl PhysicalInstance {
 
     /// Forgets uses left behind that have ended, and makes many of the same part one, so that a program that runs far
     /// ahead gathers no long lists. Not while a record is kept: that is to know each of them.
-    fn thin(&self, leftovers: &mut Leftovers, key: impl Fn(&Option<Part>) -> Option<(u64, FieldMask)>) {
+    fn thin(&self, leftovers: &mut Leftovers, key: impl Fn(&Option<InstancePart>) -> Option<(u64, FieldMask)>) {
         const FEW: usize = 3;
         if self.recordings.are_under_way() {
             return;
@@ -481,7 +481,7 @@ impl validity::Instance for PhysicalInstance {
         self.rank() > 0
     }
 
-    fn leave_behind(&self, uses: impl IntoIterator<Item = (Event, Option<Part>)>) {
+    fn leave_behind(&self, uses: impl IntoIterator<Item = (Event, Option<InstancePart>)>) {
         self.add_to(&mut self.leftovers.lock(), uses);
     }
 
@@ -500,7 +500,7 @@ impl validity::Instance for PhysicalInstance {
         leftovers.uses.iter().map(|(event, _)| *event).collect()
     }
 
-    fn leftovers_by_part(&self) -> SmallVec<[(Event, Option<Part>); 2]> {
+    fn leftovers_by_part(&self) -> SmallVec<[(Event, Option<InstancePart>); 2]> {
         let mut leftovers = self.leftovers.lock();
         self.thin(&mut leftovers, |part| part.as_ref().map(|part| (part.points.id(), part.fields.clone())));
         leftovers.uses.iter().cloned().collect()

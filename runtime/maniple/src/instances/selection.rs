@@ -71,7 +71,7 @@ pub(crate) struct Request<'a> {
 }
 
 /// The region for which a new instance is made.
-struct Place<'a> {
+struct NewInstancePlace<'a> {
     region: &'a LogicalRegion,
     /// The part of the region that is about to be used.
     part: &'a LogicalRegion,
@@ -250,7 +250,7 @@ impl RegionData {
                 true => &wide,
                 false => request.region,
             };
-            let place = Place { region, part: request.region, may_wait: request.may_wait };
+            let place = NewInstancePlace { region, part: request.region, may_wait: request.may_wait };
             let instance = self.create(store, place, &columns, choice, None)?;
             request.issuing.note_creation();
             made.instances.push(Arc::clone(&instance));
@@ -304,7 +304,8 @@ impl RegionData {
                     buffer
                 }
                 KnownBuffer::InUse(used) => {
-                    let place = Place { region: request.region, part: request.region, may_wait: request.may_wait };
+                    let place =
+                        NewInstancePlace { region: request.region, part: request.region, may_wait: request.may_wait };
                     match (self.create(store, place, &column, choice, Some(operator)), used) {
                         (Ok(buffer), _) => {
                             request.issuing.note_creation();
@@ -394,7 +395,7 @@ impl RegionData {
     fn create(
         &mut self,
         store: &Store,
-        Place { region, part, may_wait }: Place<'_>,
+        NewInstancePlace { region, part, may_wait }: NewInstancePlace<'_>,
         fields: &FieldMask,
         choice: &InstanceChoice,
         operator: Option<OperatorId>,

@@ -16,14 +16,14 @@ use super::validity::Instances;
 /// Finds instances by memory and by the region that they were made for.
 #[derive(Default)]
 pub(crate) struct InstanceTable {
-    by_place: FxHashMap<(MemoryId, NodeId), SmallVec<[Entry; 2]>>,
+    by_place: FxHashMap<(MemoryId, NodeId), SmallVec<[InstanceEntry; 2]>>,
     /// How many there are, or were when some were last forgotten.
     at_most: usize,
 }
 
 /// An instance with the fields that may be used in it. Of an instance that a task got from its parent, they are those
 /// that it got: the others are in use by the parent's other operations, which know nothing of the task's.
-struct Entry {
+struct InstanceEntry {
     instance: Arc<PhysicalInstance>,
     fields: FieldMask,
 }
@@ -37,7 +37,7 @@ impl InstanceTable {
             Some(known) => known.fields = known.fields.union(fields),
             None => {
                 let place = if instance.is_attached() { 0 } else { here.len() };
-                here.insert(place, Entry { instance: Arc::clone(instance), fields: fields.clone() });
+                here.insert(place, InstanceEntry { instance: Arc::clone(instance), fields: fields.clone() });
                 self.at_most += 1;
             }
         }
@@ -81,7 +81,9 @@ impl InstanceTable {
             if reuse == Reuse::Never || fields.is_empty() {
                 break;
             }
-            for Entry { instance, fields: usable } in self.at(memory, space).filter(|entry| fits(&entry.instance)) {
+            for InstanceEntry { instance, fields: usable } in
+                self.at(memory, space).filter(|entry| fits(&entry.instance))
+            {
                 let common = fields.intersection(usable);
                 if !common.is_empty() {
                     *fields = fields.difference(&common);
@@ -98,7 +100,7 @@ impl InstanceTable {
     /// Whether an instance has all points of a region, a rectangle, but in several rectangles.
     fn cannot_keep_in_one(&self, region: &LogicalRegion, memory: MemoryId, id: InstanceId) -> bool {
         let mut around = upwards(region.space()).flat_map(|space| self.at(memory, space));
-        around.any(|Entry { instance, .. }| instance.id() == id && !instance.keeps_in_one(region))
+        around.any(|InstanceEntry { instance, .. }| instance.id() == id && !instance.keeps_in_one(region))
     }
 
     /// Buffers for contributions to a region.
@@ -170,7 +172,7 @@ impl InstanceTable {
         self.by_place.get(&place).into_iter().flatten().map(|entry| &entry.instance)
     }
 
-    fn at(&self, memory: MemoryId, space: &IndexSpaceNode) -> impl Iterator<Item = &Entry> {
+    fn at(&self, memory: MemoryId, space: &IndexSpaceNode) -> impl Iterator<Item = &InstanceEntry> {
         self.by_place.get(&(memory, space.id())).into_iter().flatten()
     }
 }

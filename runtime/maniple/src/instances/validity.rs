@@ -16,7 +16,7 @@ pub(crate) type Instances = validity::Instances<PhysicalInstance>;
 pub(crate) type Movement = validity::Movement<PhysicalInstance>;
 pub(crate) type Preconditions = validity::Preconditions<Event>;
 pub(crate) type Preparation = validity::Preparation<PhysicalInstance>;
-pub(crate) type State = validity::State<PhysicalInstance>;
+pub(crate) type State = validity::ValidityState<PhysicalInstance>;
 
 /// Preconditions, for the machine.
 #[inline]

@@ -19,4 +19,4 @@ pub(crate) use launcher::Described;
 pub use launcher::{Launch, TaskLauncher};
 pub(crate) use site::{LaunchSite, Launching, TaskLaunch};
 pub(crate) use strict::{Findings, StrictLaunch};
-pub(crate) use whole::{Part, WholeNumber};
+pub(crate) use whole::{LaunchPart, WholeNumber};

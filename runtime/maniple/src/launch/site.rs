@@ -14,7 +14,7 @@ use super::check::{Sharing, is_still_there, may_change};
 use super::launcher::TaskLauncher;
 use super::requirements::Requirements;
 use super::strict::StrictLaunch;
-use super::whole::{Part, WholeNumber};
+use super::whole::{LaunchPart, WholeNumber};
 use crate::context::ContextState;
 use crate::instances::bound::Bound;
 use crate::mapping::Decisions;
@@ -31,7 +31,7 @@ pub(crate) struct Launching<'a> {
     pub(crate) share: Option<AnyRect>,
     pub(crate) index_launch: bool,
     /// Of what it is a part, if a launch of the program is several here.
-    pub(crate) part: Option<Part>,
+    pub(crate) part: Option<LaunchPart>,
     token: Cell<Option<u64>>,
     /// The call to make if the launch fails, once the launcher has gone.
     on_failure: Option<(OnFailure, Arguments)>,
@@ -104,7 +104,7 @@ impl<'a> Launching<'a> {
 
     /// By what the search for repeats knows it: of a whole, its first part.
     pub(crate) fn unit_token(&self) -> u64 {
-        self.part.and_then(Part::begins).map_or_else(|| self.token(), WholeNumber::token)
+        self.part.and_then(LaunchPart::begins).map_or_else(|| self.token(), WholeNumber::token)
     }
 
     /// A number that is the same for launches of one kind, and hardly ever for others.

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::check::{CheckContext, Everywhere, Here, View, check};
 use super::site::{LaunchSite, Launching};
-use crate::context::{ContextState, Part, Renewed};
+use crate::context::{ContextPart, ContextState, Renewed};
 use crate::instances::bound::Bound;
 use crate::instances::store::{Cache, Discard};
 use crate::support::error::{Error, Result};
@@ -16,10 +16,10 @@ use crate::support::error::{Error, Result};
 /// Launch sites by the tokens of their launches. With too many, all are forgotten: a program that launches ever new
 /// things gains nothing from the old ones.
 #[derive(Default)]
-pub(crate) struct Sites(Mutex<Known>);
+pub(crate) struct Sites(Mutex<KnownSites>);
 
 #[derive(Default)]
-struct Known {
+struct KnownSites {
     by_token: FxHashMap<u64, Arc<LaunchSite>>,
     /// How many points they have in all.
     points: u64,
@@ -45,7 +45,7 @@ impl Sites {
             return;
         }
         // They hold on to instances: dropped when the lock is free again.
-        let mut forgotten = Known::default();
+        let mut forgotten = KnownSites::default();
         let replaced: Option<Arc<LaunchSite>>;
         let mut known = self.0.lock();
         if known.points + points > MOST_POINTS {
@@ -102,7 +102,7 @@ impl Cache for Sites {
     }
 }
 
-impl Part for Sites {
+impl ContextPart for Sites {
     fn destroyed(&self, _context: &ContextState, region: &LogicalRegion) {
         self.forget(|site| site.uses(region.tree().id()));
     }

@@ -13,7 +13,7 @@ pub(crate) struct WholeNumber(u64);
 
 /// Which part of it a launch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct LaunchPart {
     whole: WholeNumber,
     number: u8,
     /// How many others there are. The task is the last.
@@ -29,9 +29,9 @@ impl WholeNumber {
 
     /// One of its parts, if so many internal launches come before the task. What has too many is no whole, but launches
     /// like any others.
-    pub(crate) fn part(self, number: usize, internal: usize) -> Option<Part> {
+    pub(crate) fn part(self, number: usize, internal: usize) -> Option<LaunchPart> {
         let others = u8::try_from(internal).ok()?;
-        Some(Part { whole: self, number: u8::try_from(number).ok()?, others })
+        Some(LaunchPart { whole: self, number: u8::try_from(number).ok()?, others })
     }
 
     /// By what the search for repeats knows it.
@@ -41,7 +41,7 @@ impl WholeNumber {
     }
 }
 
-impl Part {
+impl LaunchPart {
     /// The whole, if this is the first part.
     pub(crate) fn begins(self) -> Option<WholeNumber> {
         (self.number == 0).then_some(self.whole)

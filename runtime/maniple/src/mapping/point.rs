@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use maniple_analysis::validity::{Order, Place, Places};
+use maniple_analysis::validity::{AccessPlace, Order, Places};
 use maniple_mapper::{InstanceChoice, InstanceId, MappingFailure, RequirementMapping};
 use maniple_realm::Event;
 use maniple_realm::locks::MutexGuard;
@@ -18,7 +18,7 @@ use super::decisions::MappedPoint;
 use super::regions::Regions;
 use super::seat::MapperSeat;
 use crate::instances::bound::Bound;
-use crate::instances::effects::{Analysis, Machine};
+use crate::instances::effects::{Analysis, OperationMachine};
 use crate::instances::instance::PhysicalInstance;
 use crate::instances::issuing::Issuing;
 use crate::instances::placement::{Chosen, PhysicalRegion, Placement};
@@ -270,7 +270,7 @@ impl PointMapping<'_> {
         states: &mut LockedStates<'_>,
         chosen: &Chosen,
         places: &mut Places,
-        mut visit: impl FnMut(&mut Analysis<'_, '_>, &Access<'_>, &[Place]) -> bool,
+        mut visit: impl FnMut(&mut Analysis<'_, '_>, &Access<'_>, &[AccessPlace]) -> bool,
     ) {
         let Chosen::Instances(chosen) = chosen else { return };
         let mut rank = |sources: &[(Arc<PhysicalInstance>, FieldMask)], destination: &PhysicalInstance| {
@@ -280,7 +280,7 @@ impl PointMapping<'_> {
         let (issuing, issuer, priority) = (self.issuing, self.place, self.copy_priority);
         // A trace comes after all that was before it, and consists of leaves.
         let keeps_apart = !self.may_wait && matches!(issuing, Issuing::Live);
-        let mut machine = Machine { store, rank: &mut rank, issuing, issuer, priority, keeps_apart };
+        let mut machine = OperationMachine { store, rank: &mut rank, issuing, issuer, priority, keeps_apart };
         let mut first = 0;
         for selection in chosen {
             let (number, part) = selection.place;

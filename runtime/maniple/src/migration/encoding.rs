@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::remote::Network;
 use super::result::TaskResult;
 
-/// The payload of `Message::Steal`.
+/// The payload of `MigrationMessage::Steal`.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Steal {
     Request,
@@ -16,7 +16,7 @@ pub(super) enum Steal {
 
 /// The header of packets and results.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Header {
+pub(super) struct PacketHeader {
     /// The sender's number for the packet, which the results have too.
     pub(super) number: u64,
     /// So many bytes at the end of the payload are a `TaskPacket` or results; those before them are values.

@@ -13,7 +13,7 @@ use super::remote::{Done, Remote};
 use super::result::TaskResult;
 
 /// Some leaf tasks of a packet, and where they are to run.
-pub(crate) struct Part {
+pub(crate) struct PacketPart {
     pub(crate) to: NodeId,
     pub(crate) packet: TaskPacket,
     pub(crate) values: Vec<u8>,
@@ -22,7 +22,7 @@ pub(crate) struct Part {
 }
 
 /// The tasks of each slice. None if a task is in none, or has no values.
-pub(crate) fn split(packet: &TaskPacket, values: &Bytes, slices: &[NodeSlice]) -> Option<Vec<Part>> {
+pub(crate) fn split(packet: &TaskPacket, values: &Bytes, slices: &[NodeSlice]) -> Option<Vec<PacketPart>> {
     let part = |slice: &NodeSlice| {
         let TaskPacket { path, domain, is_index_launch, tag, mapper, arguments, hops, .. } = packet;
         let packet = TaskPacket {
@@ -37,9 +37,9 @@ pub(crate) fn split(packet: &TaskPacket, values: &Bytes, slices: &[NodeSlice]) -
             hops: hops.saturating_add(1),
             leaves: Vec::new(),
         };
-        Part { to: slice.node, packet, values: Vec::new(), tasks: Vec::new() }
+        PacketPart { to: slice.node, packet, values: Vec::new(), tasks: Vec::new() }
     };
-    let mut parts: Vec<Part> = slices.iter().map(part).collect();
+    let mut parts: Vec<PacketPart> = slices.iter().map(part).collect();
     for (task, (leaf, values)) in packet.leaf_values(values.clone())?.into_iter().enumerate() {
         let point = AnyPoint::new(&leaf.point).ok()?;
         let part = &mut parts[slices.iter().position(|slice| slice.domain.contains(point))?];

@@ -27,10 +27,10 @@ impl Sent {
 
 /// All of them, until the node leaves the job.
 #[derive(Default)]
-pub(super) struct InFlight(Mutex<Table>);
+pub(super) struct InFlight(Mutex<InFlightTable>);
 
 #[derive(Default)]
-struct Table {
+struct InFlightTable {
     next: u64,
     by_number: FxHashMap<u64, Sent>,
     is_closed: bool,

@@ -15,10 +15,10 @@ use maniple_realm::machine::NodeId;
 use maniple_realm::operation::with_context;
 use maniple_realm::{Class, Realm, Spawn, WorkerContext};
 
-use super::encoding::{Header, Steal, decode, decode_results, encode, encode_results};
+use super::encoding::{PacketHeader, Steal, decode, decode_results, encode, encode_results};
 use super::in_flight::{InFlight, Sent};
 use super::packet::{Reason, TaskPacket};
-use super::remote::{Done, Executor, Letter, Message, Network, Remote};
+use super::remote::{Done, Executor, Letter, MigrationMessage, Network, Remote};
 use super::result::TaskResult;
 use super::steal::{Search, Thieves};
 use crate::support::error::Error;
@@ -136,7 +136,7 @@ impl Migration {
                 if let (true, Some(executor)) = (packet.is_slice(), self.executor()) {
                     executor.counters().slices_sent.add(1);
                 }
-                self.send_message(to, Message::Packet, number, &encode(packet), values);
+                self.send_message(to, MigrationMessage::Packet, number, &encode(packet), values);
             }
             Err(Sent { remote, tasks, .. }) => {
                 self.with_data.fetch_sub(with_data, Ordering::SeqCst);
@@ -147,31 +147,31 @@ impl Migration {
 
     /// Sends a message between mappers.
     pub(crate) fn send_letter(&self, to: NodeId, letter: &Letter, text: Vec<u8>) {
-        self.network.send(to, Message::Letter, &encode(letter), text);
+        self.network.send(to, MigrationMessage::Letter, &encode(letter), text);
     }
 
     /// Says that so many bytes of messages between mappers that a node has sent were heard here.
     pub(crate) fn say_heard(&self, to: NodeId, bytes: u64) {
-        self.network.send(to, Message::Heard, &[], encode(&bytes));
+        self.network.send(to, MigrationMessage::Heard, &[], encode(&bytes));
     }
 
     /// Sends values and what is said of them, which comes last, as the values may be many.
-    fn send_message(&self, to: NodeId, message: Message, number: u64, said: &[u8], mut payload: Vec<u8>) {
+    fn send_message(&self, to: NodeId, message: MigrationMessage, number: u64, said: &[u8], mut payload: Vec<u8>) {
         payload.extend_from_slice(said);
-        self.network.send(to, message, &encode(&Header { number, encoded: said.len() }), payload);
+        self.network.send(to, message, &encode(&PacketHeader { number, encoded: said.len() }), payload);
     }
 
     /// Takes a message of another node. None if it makes no sense.
     pub(crate) fn receive(
         self: &Arc<Self>,
         from: NodeId,
-        message: Message,
+        message: MigrationMessage,
         header: &[u8],
         payload: Bytes,
     ) -> Option<()> {
         match message {
-            Message::Steal => return self.receive_steal(from, &decode(&payload)?),
-            Message::Letter => {
+            MigrationMessage::Steal => return self.receive_steal(from, &decode(&payload)?),
+            MigrationMessage::Letter => {
                 let letter = decode::<Letter>(header)?;
                 self.when_open(move |executor| {
                     if let Some(executor) = executor {
@@ -180,19 +180,19 @@ impl Migration {
                 });
                 return Some(());
             }
-            Message::Heard => {
+            MigrationMessage::Heard => {
                 let bytes = decode::<u64>(&payload)?;
                 if let Some(executor) = self.executor() {
                     executor.letters_heard(from, bytes);
                 }
                 return Some(());
             }
-            Message::Packet | Message::Results => {}
+            MigrationMessage::Packet | MigrationMessage::Results => {}
         }
-        let (Header { number, encoded }, mut values) = (decode(header)?, payload);
+        let (PacketHeader { number, encoded }, mut values) = (decode(header)?, payload);
         let said = values.split_off(values.len().checked_sub(encoded)?);
         match message {
-            Message::Packet => self.receive_packet(from, number, decode(&said)?, values),
+            MigrationMessage::Packet => self.receive_packet(from, number, decode(&said)?, values),
             _ => self.receive_results(from, number, decode_results(&said, values, &*self.network)?),
         }
     }
@@ -209,7 +209,7 @@ impl Migration {
             // To answer is too late when this node has left.
             if !migration.in_flight.is_closed() {
                 let (results, values) = encode_results(results, &*migration.network);
-                migration.send_message(from, Message::Results, number, &results, values);
+                migration.send_message(from, MigrationMessage::Results, number, &results, values);
             }
         });
         let node = self.node.0;
@@ -289,7 +289,7 @@ impl Migration {
     }
 
     fn say(&self, to: NodeId, steal: &Steal) {
-        self.network.send(to, Message::Steal, &[], encode(steal));
+        self.network.send(to, MigrationMessage::Steal, &[], encode(steal));
     }
 
     /// Whether another node has asked for work.

@@ -23,9 +23,9 @@ mod share;
 mod steal;
 
 pub(crate) use batch::{Batch, Member};
-pub(crate) use forward::{Gathered, Part, split};
+pub(crate) use forward::{Gathered, PacketPart, split};
 pub(crate) use messages::Migration;
 pub(crate) use packet::{LeafPoint, Points, Reason, TaskPacket};
-pub(crate) use remote::{Done, Executor, Letter, Message, Network, Remote};
+pub(crate) use remote::{Done, Executor, Letter, MigrationMessage, Network, Remote};
 pub(crate) use result::TaskResult;
 pub(crate) use share::{Route, Share};

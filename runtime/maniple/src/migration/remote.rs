@@ -48,7 +48,7 @@ pub(crate) trait Executor: Send + Sync {
 
 /// The kinds of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Message {
+pub(crate) enum MigrationMessage {
     /// A steal request, or that there is nothing to steal.
     Steal,
     /// Tasks that migrate.
@@ -77,7 +77,7 @@ pub(crate) struct Letter {
 /// The services of its node that migration needs: to send messages, and to encode errors.
 pub(crate) trait Network: Send + Sync {
     /// Sends a message. Never blocks.
-    fn send(&self, to: NodeId, message: Message, header: &[u8], payload: Vec<u8>);
+    fn send(&self, to: NodeId, message: MigrationMessage, header: &[u8], payload: Vec<u8>);
 
     /// The error as it is sent to other nodes.
     fn encode_error(&self, error: &Error) -> Vec<u8>;

@@ -24,16 +24,16 @@ pub(crate) type Name = (u64, Option<FieldId>);
 #[derive(Default)]
 pub(crate) struct Log {
     is_used: AtomicBool,
-    entries: Mutex<Entries>,
+    entries: Mutex<DeletionEntries>,
 }
 
 #[derive(Default)]
-struct Entries {
-    by_name: FxHashMap<Name, Entry>,
+struct DeletionEntries {
+    by_name: FxHashMap<Name, DeletionEntry>,
     sweep_at: usize,
 }
 
-struct Entry {
+struct DeletionEntry {
     tombstone: Tombstone,
     /// The numbers of the deletions, which rise, and how often a field with this id had been freed then.
     deletions: SmallVec<[(u64, u32); 1]>,
@@ -56,7 +56,7 @@ impl Log {
             entries.sweep_at = 64.max(2 * entries.by_name.len());
         }
         let deletions = SmallVec::new();
-        let entry = entries.by_name.entry(name).or_insert(Entry { tombstone, deletions });
+        let entry = entries.by_name.entry(name).or_insert(DeletionEntry { tombstone, deletions });
         entry.deletions.push((number, times));
         if nothing_in_flight && entry.deletions.len() >= 2 * FEW_DELETIONS {
             let old = entry.deletions.len() - FEW_DELETIONS;
@@ -89,7 +89,9 @@ impl Log {
     /// later.
     pub(crate) fn absorb(&self, other: &Self, first: u64) {
         let other = std::mem::take(&mut other.entries.lock().by_name);
-        for (name, Entry { tombstone, deletions }) in other.into_iter().filter(|((number, _), _)| *number >= first) {
+        for (name, DeletionEntry { tombstone, deletions }) in
+            other.into_iter().filter(|((number, _), _)| *number >= first)
+        {
             let times = deletions.iter().map(|(_, times)| *times).max().unwrap_or(0);
             self.add(name, tombstone, 0, times, false);
         }

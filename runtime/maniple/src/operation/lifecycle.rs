@@ -195,7 +195,7 @@ impl Operation {
     }
 }
 
-impl order::Operation for Operation {
+impl order::OrderedOperation for Operation {
     fn is_mapped(&self) -> bool {
         // While a record is kept, operations are not forgotten: it also has the dependences on those that were mapped
         // before.

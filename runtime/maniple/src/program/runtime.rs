@@ -20,7 +20,7 @@ use crate::fork;
 use crate::instances::store::Store;
 use crate::launch::Launch;
 use crate::mapping::MapperSeat;
-use crate::nodes::replication::Node;
+use crate::nodes::replication::JobNode;
 use crate::program::session::Session;
 use crate::program::top_level::TopLevel;
 use crate::support::error::{Error, Result};
@@ -39,7 +39,7 @@ pub struct RuntimeBuilder {
     memory: Option<u64>,
     mapper: MapperFactory,
     named: Vec<(Box<str>, MapperFactory)>,
-    mapping: Option<Written>,
+    mapping: Option<WrittenMapping>,
     window: usize,
     records: bool,
     profile: Option<PathBuf>,
@@ -49,7 +49,7 @@ pub struct RuntimeBuilder {
 }
 
 /// A mapping that is written down.
-enum Written {
+enum WrittenMapping {
     File(PathBuf),
     Rules(MappingRules),
 }
@@ -153,14 +153,14 @@ impl RuntimeBuilder {
     /// `maniple::mapper`, level `WARN`) and passed over.
     #[must_use]
     pub fn mapping_file(mut self, file: impl Into<PathBuf>) -> Self {
-        self.mapping = Some(Written::File(file.into()));
+        self.mapping = Some(WrittenMapping::File(file.into()));
         self
     }
 
     /// The same, read already or made by the program.
     #[must_use]
     pub fn mapping_rules(mut self, rules: MappingRules) -> Self {
-        self.mapping = Some(Written::Rules(rules));
+        self.mapping = Some(WrittenMapping::Rules(rules));
         self
     }
 
@@ -234,7 +234,7 @@ impl RuntimeBuilder {
     /// be written, or the other nodes of the job can't be reached; [`Error::MappingFile`] if a mapping file cannot be
     /// read, or has a mistake.
     pub fn build(self) -> Result<Runtime> {
-        let rules = self.mapping.map(Written::read).transpose()?;
+        let rules = self.mapping.map(WrittenMapping::read).transpose()?;
         let start = |error: maniple_realm::RealmError| Error::Start(Arc::new(error));
         let mut builder = Realm::builder();
         if let Some(machine) = self.machine {
@@ -292,7 +292,7 @@ impl RuntimeBuilder {
         let factories = || std::iter::once(&self.mapper).chain(&named);
         let seats = |processor| factories().map(|factory| seat(factory, processor)).collect();
         let seats = machine.processors().iter().map(|processor| seats(processor.id)).collect();
-        let node = transport.map(|transport| Arc::new(Node::join(transport, &realm)));
+        let node = transport.map(|transport| Arc::new(JobNode::join(transport, &realm)));
         let store = Store::new(realm, self.records.then(Arc::default));
         let limits = Limits { window: self.window, tracing: self.tracing, automatic_tracing: self.automatic_tracing };
         store.realm.on_rest(|| {
@@ -306,7 +306,7 @@ impl RuntimeBuilder {
     }
 }
 
-impl Written {
+impl WrittenMapping {
     fn read(self) -> Result<MappingRules> {
         match self {
             Self::Rules(rules) => Ok(rules),
@@ -359,7 +359,7 @@ pub struct Runtime {
 struct Started {
     core: Arc<RuntimeCore>,
     /// This process's part in a job of several.
-    node: Option<Arc<Node>>,
+    node: Option<Arc<JobNode>>,
     /// After the core, with which the profile ends.
     _problems: Option<TellProblems>,
 }

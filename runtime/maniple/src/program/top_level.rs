@@ -9,11 +9,11 @@ use maniple_mapper::Tunable;
 use maniple_realm::fault::Unavailable;
 use maniple_record::Kind;
 
-use crate::context::{Context, ContextState, Owned, Slot, TaskIdentity};
+use crate::context::{Context, ContextState, Owned, PartSlot, TaskIdentity};
 use crate::core::RuntimeCore;
 use crate::core::block_on::block_on;
 use crate::instances::validity::Preconditions;
-use crate::nodes::replication::{Node, Replica};
+use crate::nodes::replication::{JobNode, Replica};
 use crate::operation::deletions::Inherited;
 use crate::results::Origin;
 use crate::support::drop_caught::drop_caught;
@@ -86,7 +86,7 @@ impl Context {
     /// Runs a function as the top-level task of a runtime, on this thread.
     pub(crate) fn run_top_level<T>(
         core: &Arc<RuntimeCore>,
-        node: Option<&Arc<Node>>,
+        node: Option<&Arc<JobNode>>,
         body: impl AsyncFnOnce(&Self) -> Result<T>,
     ) -> Result<T> {
         let top_level = TopLevel::begin(core, node, false);
@@ -103,7 +103,7 @@ impl Context {
 /// A top-level task that has begun and not ended.
 pub(crate) struct TopLevel {
     context: Context,
-    node: Option<Arc<Node>>,
+    node: Option<Arc<JobNode>>,
     _running: Box<dyn Any + Send + Sync>,
     /// After the context.
     _owned: Owned,
@@ -111,14 +111,14 @@ pub(crate) struct TopLevel {
 
 impl TopLevel {
     /// Begins one, from which several threads launch or only the one that waits for it.
-    pub(crate) fn begin(core: &Arc<RuntimeCore>, node: Option<&Arc<Node>>, is_shared: bool) -> Self {
+    pub(crate) fn begin(core: &Arc<RuntimeCore>, node: Option<&Arc<JobNode>>, is_shared: bool) -> Self {
         let recorded = core.store.record(None, &Preconditions::default(), || Kind::TopLevel);
         let (task, processor) = (Origin::BuiltIn(TOP_LEVEL), core.first_processor());
         let identity = TaskIdentity { task, point: None, recorded, processor, depth: 0 };
         let mut state = ContextState::new(core, identity, Vec::new());
         if let Some(state) = Arc::get_mut(&mut state) {
             if let Some(node) = node {
-                state.parts.program = Slot::of(Arc::new(Replica::new(node, core.names_of_mappers())));
+                state.parts.program = PartSlot::of(Arc::new(Replica::new(node, core.names_of_mappers())));
             }
             state.inherited = Inherited::of_earlier_runs(&core.deletions);
             state.is_shared = is_shared;

@@ -9,7 +9,7 @@ use maniple_realm::{Event, Fault, Realm, UserEvent};
 use maniple_space::AnyRect;
 use smallvec::SmallVec;
 
-use super::{Results, Values};
+use super::{PointResults, Results};
 use crate::data::value::Value;
 use crate::support::error::Result;
 
@@ -17,7 +17,7 @@ use crate::support::error::Result;
 pub(crate) type Local = SmallVec<[(AnyRect, Arc<Results>); 1]>;
 
 /// A launch that several nodes share, as its results know it.
-pub(crate) trait Shared: Send + Sync {
+pub(crate) trait SharedLaunch: Send + Sync {
     /// The event that [`ask`](Self::ask) has given, once it was asked for.
     fn asked(&self) -> Option<Event>;
 
@@ -25,7 +25,7 @@ pub(crate) trait Shared: Send + Sync {
     fn ask(self: Arc<Self>) -> Event;
 
     /// The results of all points, once they are here.
-    fn values(&self) -> &Values;
+    fn values(&self) -> &PointResults;
 
     /// Makes it that of another launch of the same task over the same points. This one is not looked at any more.
     fn renew(&mut self, operation: u64, local: Local);
@@ -72,7 +72,7 @@ impl Folding {
 }
 
 /// Asks for the results of a launch that several nodes share.
-fn end_of(shared: &Arc<dyn Shared>) -> Event {
+fn end_of(shared: &Arc<dyn SharedLaunch>) -> Event {
     shared.asked().unwrap_or_else(|| Arc::clone(shared).ask())
 }
 
@@ -88,7 +88,7 @@ pub(crate) enum Completion {
         stage: Option<ReplayedStage>,
     },
     /// When several nodes say so. They exchange it if it is asked for.
-    Shared(Arc<dyn Shared>),
+    Shared(Arc<dyn SharedLaunch>),
 }
 
 pub(crate) enum Ending {
@@ -122,8 +122,8 @@ impl ReplayedStage {
     }
 }
 
-impl From<Arc<dyn Shared>> for Completion {
-    fn from(shared: Arc<dyn Shared>) -> Self {
+impl From<Arc<dyn SharedLaunch>> for Completion {
+    fn from(shared: Arc<dyn SharedLaunch>) -> Self {
         Self::Shared(shared)
     }
 }
@@ -190,7 +190,7 @@ impl Completion {
     }
 
     /// How several nodes share the launch, if they do.
-    pub(crate) fn shared(&self) -> Option<&Arc<dyn Shared>> {
+    pub(crate) fn shared(&self) -> Option<&Arc<dyn SharedLaunch>> {
         match self {
             Self::Shared(shared) => Some(shared),
             _ => None,

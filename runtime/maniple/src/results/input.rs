@@ -12,12 +12,12 @@ use crate::support::error::Error;
 #[derive(Clone)]
 pub(crate) struct Input {
     results: Arc<Results>,
-    part: Part,
+    part: InputPart,
 }
 
 /// Which results those are.
 #[derive(Clone, Copy)]
-enum Part {
+enum InputPart {
     All,
     /// That of one point, by its number.
     One(u32),
@@ -28,17 +28,17 @@ enum Part {
 impl Input {
     /// All results.
     pub(crate) fn all(results: Arc<Results>) -> Self {
-        Self { results, part: Part::All }
+        Self { results, part: InputPart::All }
     }
 
     /// The result of one point. A launch has at most 2^28.
     pub(crate) fn one(results: Arc<Results>, index: usize) -> Self {
-        Self { results, part: Part::One(index as u32) }
+        Self { results, part: InputPart::One(index as u32) }
     }
 
     /// For each point of a later launch, the result of the same point.
     pub(crate) fn per_point(results: Arc<Results>) -> Self {
-        Self { results, part: Part::PerPoint }
+        Self { results, part: InputPart::PerPoint }
     }
 
     pub(crate) fn results(&self) -> &Arc<Results> {
@@ -50,7 +50,7 @@ impl Input {
     }
 
     pub(crate) fn is_per_point(&self) -> bool {
-        matches!(self.part, Part::PerPoint)
+        matches!(self.part, InputPart::PerPoint)
     }
 
     /// See [`Results::is_of`].
@@ -61,16 +61,16 @@ impl Input {
     /// The number of the point, if one result is taken.
     pub(crate) fn index(&self) -> usize {
         match self.part {
-            Part::One(index) => index as usize,
-            Part::All | Part::PerPoint => 0,
+            InputPart::One(index) => index as usize,
+            InputPart::All | InputPart::PerPoint => 0,
         }
     }
 
     /// Triggers when everything is there that any point takes; poisoned if anything of it is a failure.
     pub(crate) fn end(&self) -> Event {
         match self.part {
-            Part::One(index) => self.results.end_of(index as usize),
-            Part::All | Part::PerPoint => self.results.completion(),
+            InputPart::One(index) => self.results.end_of(index as usize),
+            InputPart::All | InputPart::PerPoint => self.results.completion(),
         }
     }
 
@@ -95,8 +95,8 @@ impl Input {
     /// Whether everything is there that any point takes.
     pub(crate) fn has_ended(&self) -> bool {
         match self.part {
-            Part::One(index) => self.results.point_has_ended(index as usize),
-            Part::All | Part::PerPoint => self.results.has_ended(),
+            InputPart::One(index) => self.results.point_has_ended(index as usize),
+            InputPart::All | InputPart::PerPoint => self.results.has_ended(),
         }
     }
 
@@ -112,16 +112,16 @@ impl Input {
     /// Whether everything that is taken is there, and none of it is a failure.
     pub(super) fn is_settled(&self) -> bool {
         match self.part {
-            Part::One(index) => self.has_ended() && self.results.error_of(index as usize).is_none(),
-            Part::All | Part::PerPoint => self.has_ended() && self.results.error().is_none(),
+            InputPart::One(index) => self.has_ended() && self.results.error_of(index as usize).is_none(),
+            InputPart::All | InputPart::PerPoint => self.has_ended() && self.results.error().is_none(),
         }
     }
 
     fn taken_at(&self, point: AnyPoint) -> Taken {
         match self.part {
-            Part::All => Taken::All,
-            Part::One(index) => Taken::One(index as usize),
-            Part::PerPoint => match self.results.index_of(point) {
+            InputPart::All => Taken::All,
+            InputPart::One(index) => Taken::One(index as usize),
+            InputPart::PerPoint => match self.results.index_of(point) {
                 Some(index) => Taken::One(index),
                 // Of a launch that was refused there may be no points.
                 None if self.results.domain.is_empty() => Taken::All,

@@ -32,9 +32,9 @@ pub(crate) mod watched;
 use completion::Completion;
 use ends::{Ends, Wait};
 
-pub(crate) use completion::{Local, Shared};
+pub(crate) use completion::{Local, SharedLaunch};
 pub(crate) use input::Input;
-pub(crate) use values::Values;
+pub(crate) use values::PointResults;
 
 /// The results from which others are computed.
 pub(crate) type Sources = SmallVec<[Input; 2]>;
@@ -92,7 +92,7 @@ pub(crate) struct Results {
     pub(crate) domain: AnyRect,
     completion: Completion,
     /// Unless several nodes share the launch: then those are where the others' arrive.
-    values: Values,
+    values: PointResults,
     ends: Ends,
     /// The program has looked at how the launch ended, so its failure is not lost.
     observed: AtomicBool,
@@ -135,7 +135,7 @@ impl Results {
             origin,
             domain,
             completion,
-            values: Values::default(),
+            values: PointResults::default(),
             ends: Ends::default(),
             observed,
             takes_failure: AtomicBool::new(false),
@@ -173,7 +173,7 @@ impl Results {
     }
 
     /// How several nodes share the launch, if they do.
-    pub(crate) fn shared(&self) -> Option<&Arc<dyn Shared>> {
+    pub(crate) fn shared(&self) -> Option<&Arc<dyn SharedLaunch>> {
         self.completion.shared()
     }
 
@@ -199,7 +199,7 @@ impl Results {
         self.values().get(index)
     }
 
-    fn values(&self) -> &Values {
+    fn values(&self) -> &PointResults {
         self.shared().map_or(&self.values, |shared| shared.values())
     }
 

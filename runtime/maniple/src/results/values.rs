@@ -15,13 +15,13 @@ use super::once::Once;
 /// Results of points. One that is `()` is not kept: it is there when the launch has ended well. So most launches need
 /// no room for any, and it is made for the first one: a launch costs the same however many points it has.
 #[derive(Default)]
-pub(crate) struct Values {
+pub(crate) struct PointResults {
     places: OnceLock<Box<[Once<Result<Value>>]>>,
     /// Some of them have been put in place.
     are_any: AtomicBool,
 }
 
-impl Values {
+impl PointResults {
     /// Keeps what one of so many points has returned, unless it is `()`. Whether it does.
     #[inline]
     pub(crate) fn set_good(&self, points: impl FnOnce() -> usize, index: usize, value: Value) -> bool {

@@ -14,12 +14,12 @@ pub(crate) enum FillValue {
     /// All bytes zero: the value of every field that was never written. Then it is not on record.
     Zero(Option<OperationNumber>),
     /// This value.
-    Value(Arc<Given>, Option<OperationNumber>),
+    Value(Arc<GivenValue>, Option<OperationNumber>),
 }
 
 /// A value that a program has given.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct GivenValue {
     bytes: transfer::FillValue,
     bits: Option<Bits>,
 }
@@ -74,7 +74,7 @@ impl FillValue {
     pub(crate) fn of<T: FieldValue>(value: T) -> Self {
         match Bits::of(&value) {
             Some(Bits { bits: 0, .. }) => Self::default(),
-            bits => Self::Value(Arc::new(Given { bytes: transfer::FillValue::of(value), bits }), None),
+            bits => Self::Value(Arc::new(GivenValue { bytes: transfer::FillValue::of(value), bits }), None),
         }
     }
 

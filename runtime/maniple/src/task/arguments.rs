@@ -14,7 +14,7 @@ use crate::support::drop_caught::drop_caught;
 #[derive(Clone)]
 pub(crate) struct Arguments {
     /// None if they are `()`.
-    values: Option<Arc<dyn Place>>,
+    values: Option<Arc<dyn ArgumentPlace>>,
     own: Own,
 }
 
@@ -37,13 +37,13 @@ impl Own {
 }
 
 /// Memory for values of one type: an `Option` of them.
-trait Place: Any + Send + Sync {
+trait ArgumentPlace: Any + Send + Sync {
     fn values(&self) -> Option<&dyn Any>;
 
     fn clear(&mut self);
 }
 
-impl<A: Any + Send + Sync> Place for Option<A> {
+impl<A: Any + Send + Sync> ArgumentPlace for Option<A> {
     fn values(&self) -> Option<&dyn Any> {
         self.as_ref().map(|values| values as &dyn Any)
     }
@@ -57,7 +57,7 @@ impl<A: Any + Send + Sync> Place for Option<A> {
 const MOST_SPARE: usize = 64;
 
 thread_local! {
-    static SPARE: RefCell<Vec<Arc<dyn Place>>> = const { RefCell::new(Vec::new()) };
+    static SPARE: RefCell<Vec<Arc<dyn ArgumentPlace>>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Arguments {
@@ -152,12 +152,12 @@ impl Drop for Arguments {
 }
 
 /// Memory for values of this type, if it is that and nothing else refers to it.
-fn place_of<A: 'static>(values: &mut Arc<dyn Place>) -> Option<&mut Option<A>> {
+fn place_of<A: 'static>(values: &mut Arc<dyn ArgumentPlace>) -> Option<&mut Option<A>> {
     (Arc::get_mut(values)? as &mut dyn Any).downcast_mut()
 }
 
 /// Memory for such an `Option`.
-fn take_spare(ty: TypeId) -> Option<Arc<dyn Place>> {
+fn take_spare(ty: TypeId) -> Option<Arc<dyn ArgumentPlace>> {
     let taken = SPARE.try_with(|spare| {
         let mut spare = spare.borrow_mut();
         let found = spare.iter().rposition(|values| (**values).type_id() == ty)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use maniple_analysis::validity::Places;
-use maniple_realm::graph::Place;
+use maniple_realm::graph::GraphPlace;
 use maniple_realm::{Event, Fault};
 use rustc_hash::FxHashMap;
 
@@ -14,14 +14,14 @@ use crate::instances::issuing::{Ends, Issuing};
 use crate::instances::places::KnownPlaces;
 use crate::instances::validity::Preparation;
 use crate::launch::FillSite;
-use crate::launch::recording::recording::Step;
+use crate::launch::recording::recording::RecordingStep;
 use crate::mapping::decisions::MappedPoint;
 use crate::mapping::point::{LockedStates, PointMapping};
 use crate::mapping::regions::Regions;
 use crate::support::error::Error;
 
 /// How nodes ended that did not end well.
-pub(super) type Faults = FxHashMap<Place, Arc<Fault>>;
+pub(super) type Faults = FxHashMap<GraphPlace, Arc<Fault>>;
 
 /// The first run in which something failed.
 pub(super) fn first_run(faults: &Faults) -> u64 {
@@ -42,10 +42,10 @@ impl Template {
     ) {
         for (&step, order) in self.steps[..steps].iter().zip(sequence..) {
             match step {
-                Step::Launch(stage) => {
-                    self.stages[stage].catch_up(context, order, &|node| faults.get(&Place { node, run }));
+                RecordingStep::Launch(stage) => {
+                    self.stages[stage].catch_up(context, order, &|node| faults.get(&GraphPlace { node, run }));
                 }
-                Step::Fill(number) => {
+                RecordingStep::Fill(number) => {
                     let FillSite { bound, value, .. } = &*self.fills[number].site;
                     let region = bound.requirement.target.bound();
                     for (part, (fields, state)) in bound.parts.iter().enumerate() {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use maniple_realm::Fault;
-use maniple_realm::graph::Place;
+use maniple_realm::graph::GraphPlace;
 use maniple_realm::locks::Mutex;
 use rustc_hash::FxHashMap;
 
@@ -17,7 +17,7 @@ pub(super) struct Invalidated(Mutex<FxHashMap<u32, (u64, Arc<Fault>)>>);
 
 impl Invalidated {
     /// A node has failed.
-    pub(super) fn note(&self, Place { node, run }: Place, fault: &Arc<Fault>) {
+    pub(super) fn note(&self, GraphPlace { node, run }: GraphPlace, fault: &Arc<Fault>) {
         let mut failed = self.0.lock();
         let first = failed.entry(node).or_insert_with(|| (run, Arc::clone(fault)));
         if run < first.0 {

@@ -2,8 +2,8 @@
 
 use maniple_record::{Kind, LaunchNumber, OperationNumber, Place, Task};
 
-use super::nodes::{Node, Stage, TaskNode};
-use super::values::{self, Giver, Values};
+use super::nodes::{Stage, TaskNode, TraceNode};
+use super::values::{self, Giver, ReplayValues};
 use crate::instances::placement::PhysicalRegion;
 use crate::launch::recording::recording::{NodeTape, Tape};
 use crate::support::recorder::Recorder;
@@ -17,7 +17,7 @@ pub(super) struct NodeRecord {
 }
 
 impl NodeRecord {
-    pub(super) fn of_launch(&self, parent: OperationNumber, launch: LaunchNumber, values: &Values) -> Kind {
+    pub(super) fn of_launch(&self, parent: OperationNumber, launch: LaunchNumber, values: &ReplayValues) -> Kind {
         let mut kind = self.kind.clone();
         if let Kind::Fill { parts, .. } = &mut kind {
             for ((_, value), giver) in parts.iter_mut().zip(&self.givers) {
@@ -54,8 +54,8 @@ pub(super) fn movements(tape: &Tape, recorder: &Recorder) -> Vec<Option<NodeReco
 }
 
 /// The form in which a node is on record: for a task, by the template; for a movement, only if it is given.
-pub(super) fn of_node(stages: &[Stage], node: &Node, movement: Option<NodeRecord>) -> Option<NodeRecord> {
-    let Node::Task(task) = node else { return movement };
+pub(super) fn of_node(stages: &[Stage], node: &TraceNode, movement: Option<NodeRecord>) -> Option<NodeRecord> {
+    let TraceNode::Task(task) = node else { return movement };
     let TaskNode { stage, point, index, regions, .. } = &**task;
     let site = &stages[*stage as usize].site;
     let nowhere = Place { parent: OperationNumber::default(), launch: LaunchNumber::default(), index: *index as u64 };

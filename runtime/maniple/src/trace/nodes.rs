@@ -20,7 +20,7 @@ pub(super) struct Stage {
 }
 
 /// The work of one node of the graph.
-pub(super) enum Node {
+pub(super) enum TraceNode {
     Task(Box<TaskNode>),
     Transfers(Vec<Transfer>),
 }

@@ -8,7 +8,7 @@ use maniple_realm::graph::Edge;
 use maniple_realm::profile::{Activity, Graph, GraphId, Kind, OperationId, Profiler, Record, Tag};
 use maniple_realm::transfer::channel;
 
-use super::nodes::Node;
+use super::nodes::TraceNode;
 use super::template::Template;
 
 /// The profile of a replay: the labels of its nodes, and the operations of its runs.
@@ -51,15 +51,15 @@ impl Profiled {
         let after_run_before =
             (0..).zip(&predecessors).map(|(node, predecessors)| (node, earlier(&predecessors.run_before)));
         let after_run_before = after_run_before.filter(|(_, earlier)| !earlier.is_empty()).collect();
-        let tag = |node: &Node| match node {
-            Node::Task(task) => {
+        let tag = |node: &TraceNode| match node {
+            TraceNode::Task(task) => {
                 let site = &template.stages[task.stage as usize].site;
                 let (domain, launched) = (site.shown_domain(), site.launched.as_ref().map(ToString::to_string));
                 let name = site.definition.name();
                 let label = profiler.label_of_launch(Kind::Task, name, domain.as_ref(), launched.as_deref());
                 Tag { label, index: task.index as u32 }
             }
-            Node::Transfers(transfers) => transfers.first().map_or(Tag::NONE, |first| Tag::of(first.label())),
+            TraceNode::Transfers(transfers) => transfers.first().map_or(Tag::NONE, |first| Tag::of(first.label())),
         };
         let tags = template.nodes.iter().map(tag).collect();
         let first_of = |stage: usize| predecessors.partition_point(|node| (node.stage as usize) < stage) as u32;
@@ -82,7 +82,7 @@ impl Profiled {
             }
         }
         for (number, node) in template.nodes.iter().enumerate() {
-            if let Node::Transfers(transfers) = node {
+            if let TraceNode::Transfers(transfers) = node {
                 let (from, to, bytes) = channel(transfers);
                 let operation = OperationId(first.0 + number as u64);
                 self.profiler.record(Record::Transfer { operation, from, to, bytes });

@@ -16,7 +16,7 @@ use maniple_region::Provenance;
 
 use super::node_record::NodeRecord;
 use super::template::{OnRecord, Template};
-use super::values::Values;
+use super::values::ReplayValues;
 use crate::context::{ContextState, FillNumbers};
 use crate::launch::recording::recording::FillTape;
 use crate::results::Input;
@@ -36,17 +36,17 @@ pub(super) struct Recorded {
 /// The records of the latest two runs.
 #[derive(Default)]
 struct Runs {
-    current: Run,
-    before: Run,
+    current: RecordedRun,
+    before: RecordedRun,
     /// All launches so far.
     launched: Vec<LaunchNumber>,
     /// All nodes that none came after so far.
     last: BTreeSet<OperationNumber>,
-    values: Values,
+    values: ReplayValues,
 }
 
 #[derive(Default)]
-struct Run {
+struct RecordedRun {
     launches: Vec<LaunchNumber>,
     nodes: Vec<OperationNumber>,
 }
@@ -59,7 +59,7 @@ impl Recorded {
         recorder.stand_still(task, recorder.numbers_of(template.makers()));
         let (recorder, predecessors) = (Arc::clone(recorder), template.graph.predecessors());
         let numbers = template.fills.iter().map(|fill| fill.numbers.clone()).collect();
-        let runs = Mutex::new(Runs { values: Values::begin(template.filled_with(), numbers), ..Runs::default() });
+        let runs = Mutex::new(Runs { values: ReplayValues::begin(template.filled_with(), numbers), ..Runs::default() });
         Some(Self { recorder, task, fence, predecessors, runs })
     }
 
@@ -143,7 +143,7 @@ impl Recorded {
         }
     }
 
-    /// All runs have ended. Gives their launches, and what their fills were: see [`Values::take`].
+    /// All runs have ended. Gives their launches, and what their fills were: see [`ReplayValues::take`].
     pub(super) fn end(&self) -> (Vec<LaunchNumber>, [Vec<FillNumbers>; 2]) {
         let runs = std::mem::take(&mut *self.runs.lock());
         self.recorder.stand_still(self.task, runs.last.into_iter().collect());
@@ -151,11 +151,15 @@ impl Recorded {
     }
 }
 
-fn edges<'a>(run: &'a Run, edges: &'a [Edge]) -> impl Iterator<Item = OperationNumber> + 'a {
+fn edges<'a>(run: &'a RecordedRun, edges: &'a [Edge]) -> impl Iterator<Item = OperationNumber> + 'a {
     edges.iter().map(|edge| run.nodes[edge.node as usize])
 }
 
 /// The launches that nodes of a run belong to.
-fn launches<'a>(nodes: &'a [NodeRecord], run: &'a Run, edges: &'a [Edge]) -> impl Iterator<Item = LaunchNumber> + 'a {
+fn launches<'a>(
+    nodes: &'a [NodeRecord],
+    run: &'a RecordedRun,
+    edges: &'a [Edge],
+) -> impl Iterator<Item = LaunchNumber> + 'a {
     edges.iter().map(|edge| run.launches[nodes[edge.node as usize].stage as usize])
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering,
 
 use maniple_cluster::ParcelFuture;
 use maniple_mapper::TaskProfile;
-use maniple_realm::graph::{Gate, GraphRuns, GraphWork, Place};
+use maniple_realm::graph::{Gate, GraphPlace, GraphRuns, GraphWork};
 use maniple_realm::profile::OperationId;
 use maniple_realm::{
     After, EventStatus, Fault, UserEvent, WorkerContext, fault, prefetch_for_reading, prefetch_for_writing,
@@ -16,7 +16,7 @@ use maniple_region::Provenance;
 use smallvec::SmallVec;
 
 use super::invalidated::Invalidated;
-use super::nodes::{Node, TaskNode};
+use super::nodes::{TaskNode, TraceNode};
 use super::profiled::Profiled;
 use super::recorded::Recorded;
 use super::staged::Staged;
@@ -491,7 +491,7 @@ impl Replay {
         self.has_failed.store(true, Ordering::Release);
     }
 
-    fn carry_out(&self, place: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+    fn carry_out(&self, place: GraphPlace, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         let Some(profiled) = &self.profiled else { return self.run_node(place, context) };
         let activity = profiled.activity(place.run, place.node);
         let result = self.run_node(place, context);
@@ -499,10 +499,10 @@ impl Replay {
         result
     }
 
-    fn run_node(&self, Place { node, run }: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+    fn run_node(&self, GraphPlace { node, run }: GraphPlace, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         match &self.template.nodes[node as usize] {
-            Node::Task(task) => self.run_task(run, task, context),
-            Node::Transfers(transfers) => {
+            TraceNode::Task(task) => self.run_task(run, task, context),
+            TraceNode::Transfers(transfers) => {
                 for transfer in transfers {
                     // SAFETY: as when it was recorded: the graph orders every use of the fields and points concerned
                     // before or after this one.
@@ -519,13 +519,13 @@ impl Replay {
 
     /// Why values that a node needs are invalidated since an earlier run, if they are.
     #[cold]
-    fn invalidated_before(&self, Place { node, run }: Place) -> Option<Arc<Fault>> {
+    fn invalidated_before(&self, GraphPlace { node, run }: GraphPlace) -> Option<Arc<Fault>> {
         self.invalidated.before(run, self.template.changers.get(&node)?)
     }
 }
 
 impl GraphWork for Replay {
-    fn run(&self, place: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+    fn run(&self, place: GraphPlace, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         if self.has_failed()
             && let Some(fault) = self.invalidated_before(place)
         {
@@ -539,13 +539,13 @@ impl GraphWork for Replay {
         result
     }
 
-    fn panicked(&self, _: Place, fault: &Arc<Fault>) {
+    fn panicked(&self, _: GraphPlace, fault: &Arc<Fault>) {
         // Not the program's: its bodies are caught by themselves.
         self.context.core.realm().break_down("a replayed task or copy", fault);
     }
 
-    fn expect(&self, Place { node, run }: Place) {
-        if let Node::Task(task) = &self.template.nodes[node as usize] {
+    fn expect(&self, GraphPlace { node, run }: GraphPlace) {
+        if let TraceNode::Task(task) = &self.template.nodes[node as usize] {
             prefetch_for_reading(self.slot(run, task.stage as usize).arguments.load(Ordering::Relaxed));
             // Likely the one after that.
             let next = task.stage as usize + 1;
@@ -554,10 +554,10 @@ impl GraphWork for Replay {
         }
     }
 
-    fn poisoned(&self, place: Place, fault: &Arc<Fault>) {
+    fn poisoned(&self, place: GraphPlace, fault: &Arc<Fault>) {
         self.invalidated.note(place, fault);
-        let Place { node, run } = place;
-        if let Node::Task(task) = &self.template.nodes[node as usize] {
+        let GraphPlace { node, run } = place;
+        if let TraceNode::Task(task) = &self.template.nodes[node as usize] {
             let site = &self.template.stages[task.stage as usize].site;
             let error = Error::of_fault(fault, site.name(), site.shown_point(task.point));
             self.fail(run, task, error);

@@ -10,7 +10,7 @@ use super::replay::Replay;
 use super::staged::{Staged, StagedFill};
 use super::whole::Whole;
 use crate::context::ContextState;
-use crate::launch::recording::recording::Step;
+use crate::launch::recording::recording::RecordingStep;
 use crate::launch::{Filling, Launching};
 use crate::results::Results;
 
@@ -46,7 +46,7 @@ impl Replaying {
     /// The stage of the next step, if that is a launch.
     fn next_stage(&self) -> Option<&Stage> {
         let template = &self.replay.template;
-        matches!(template.steps.get(self.at), Some(Step::Launch(_))).then(|| &template.stages[self.stage])
+        matches!(template.steps.get(self.at), Some(RecordingStep::Launch(_))).then(|| &template.stages[self.stage])
     }
 
     /// Whether the next launches were found to be the parts of this one before, and all that they name is there.
@@ -55,7 +55,7 @@ impl Replaying {
         let stages = template.stages.get(self.stage..self.stage + whole.parts());
         let steps = template.steps.get(self.at..self.at + whole.parts());
         !self.replay.is_recorded()
-            && steps.is_some_and(|steps| steps.iter().all(|step| matches!(step, Step::Launch(_))))
+            && steps.is_some_and(|steps| steps.iter().all(|step| matches!(step, RecordingStep::Launch(_))))
             && stages.is_some_and(|stages| {
                 let mut stages = stages.iter().enumerate();
                 stages.all(|(number, stage)| {

@@ -14,7 +14,7 @@ use super::session::{Check, Session};
 use super::strict::StrictTraces;
 use super::trace::{TraceBook, TraceId};
 use super::whole::Whole;
-use crate::context::{Context, ContextState, Part};
+use crate::context::{Context, ContextPart, ContextState};
 use crate::launch::Launching;
 use crate::operation::lifecycle::{Mappable, Operation};
 use crate::results::Results;
@@ -192,7 +192,7 @@ impl ContextState {
     }
 }
 
-impl Part for Mutex<Tracing> {
+impl ContextPart for Mutex<Tracing> {
     fn destroyed(&self, context: &ContextState, region: &LogicalRegion) {
         let (mut tracing, tree) = (self.lock(), region.tree().id());
         tracing.strict.destroyed(tree);

@@ -7,7 +7,7 @@ use maniple_space::{AnyRect, Rect};
 
 use crate::context::{Context, ContextState};
 use crate::execution::TaskState;
-use crate::launch::{Launching, Part, TaskLaunch, TaskLauncher};
+use crate::launch::{LaunchPart, Launching, TaskLaunch, TaskLauncher};
 use crate::results::{Origin, Results};
 use crate::support::error::{Error, Result};
 use crate::support::profiling;
@@ -35,7 +35,7 @@ impl Context {
         domain: AnyRect,
         share: Option<AnyRect>,
         index_launch: bool,
-        part: Option<Part>,
+        part: Option<LaunchPart>,
     ) -> Arc<Results> {
         let state: &Arc<ContextState> = &self.state;
         let refused = refused(launcher, &domain, self);

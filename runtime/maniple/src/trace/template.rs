@@ -11,7 +11,7 @@ use maniple_region::TreeId;
 use rustc_hash::FxHashMap;
 
 use super::node_record::{self, NodeRecord};
-use super::nodes::{Node, Stage, TaskNode};
+use super::nodes::{Stage, TaskNode, TraceNode};
 use super::values::{self, Giver};
 use super::whole::Mark;
 use crate::core::RuntimeCore;
@@ -19,19 +19,19 @@ use crate::instances::instance::PhysicalInstance;
 use crate::instances::placement::PhysicalRegion;
 use crate::instances::state::{RegionData, RegionState};
 use crate::launch::FillSite;
-use crate::launch::recording::Problem;
-use crate::launch::recording::content::{Content, Entry, Fit};
-use crate::launch::recording::recording::{FillTape, NodeTape, Slot, Step, Tape, TapeNode};
+use crate::launch::recording::RecordingProblem;
+use crate::launch::recording::content::{Content, ContentEntry, Fit};
+use crate::launch::recording::recording::{FillTape, MarkerSlot, NodeTape, RecordingStep, Tape, TapeNode};
 use crate::mapping::decisions::MappedPoint;
 use crate::task::Body;
 
 /// A stretch of launches that can be replayed where the data is as it was when they were recorded.
 pub(super) struct Template {
     /// The launches and fills, in program order: never empty.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<RecordingStep>,
     pub(super) fills: Vec<FillTape>,
     pub(super) stages: Vec<Stage>,
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<TraceNode>,
     pub(super) graph: Arc<Graph>,
     /// For nodes that need values which no run writes anew, and which some nodes only change: these. Whatever run they
     /// fail in, the values are invalidated from then on.
@@ -39,7 +39,7 @@ pub(super) struct Template {
     /// The template on record, while a record is kept.
     pub(super) on_record: Option<OnRecord>,
     /// The sets that the recorded launches looked at, and what they found there.
-    before: Vec<Entry>,
+    before: Vec<ContentEntry>,
     states: Vec<Arc<RegionState>>,
     /// Memory of the program's that the launches use: once that is detached, they cannot be replayed.
     attached: Vec<Arc<PhysicalInstance>>,
@@ -57,16 +57,16 @@ pub(super) struct OnRecord {
 
 impl Template {
     /// Compiles what was recorded, when all of it has ended.
-    pub(super) fn compile(tape: Tape, core: &RuntimeCore) -> Result<Self, Problem> {
+    pub(super) fn compile(tape: Tape, core: &RuntimeCore) -> Result<Self, RecordingProblem> {
         let realm = core.realm();
         if let Some(problem) = tape.problem {
             return Err(problem);
         }
         if tape.stages.is_empty() {
-            return Err(Problem::NothingLaunched);
+            return Err(RecordingProblem::NothingLaunched);
         }
         if tape.outside.iter().any(|&event| matches!(realm.status(event), EventStatus::Poisoned(_))) {
-            return Err(Problem::Invalidated);
+            return Err(RecordingProblem::Invalidated);
         }
         let is_idempotent = {
             let locked: Vec<_> = tape.states.iter().map(|state| state.lock()).collect();
@@ -99,18 +99,18 @@ impl Template {
             stages.map(|stage| Stage { site: stage.site, points: stage.points, mark: Mark::default() }).collect();
         let nodes = tape.nodes.into_iter().map(|node| {
             Ok(match node.body {
-                NodeTape::Transfers(transfers) => Node::Transfers(transfers),
+                NodeTape::Transfers(transfers) => TraceNode::Transfers(transfers),
                 NodeTape::Task(task) => {
                     let MappedPoint { point, index, ref mapping, ref physical, .. } = *task;
                     let Body::Leaf(body) = stages[node.stage as usize].site.definition.body(mapping.variant) else {
-                        return Err(Problem::LaunchesTasks);
+                        return Err(RecordingProblem::LaunchesTasks);
                     };
                     let body = Arc::clone(body);
                     let (profile, mut regions) = (mapping.profile, physical.clone().into_boxed_slice());
                     let site = &stages[node.stage as usize].site;
                     regions.iter_mut().for_each(|region| region.locate(site.definition.is_internal()));
                     let (stage, name, domain) = (node.stage, site.name().into(), site.domain);
-                    Node::Task(Box::new(TaskNode { stage, point, index, body, profile, name, domain, regions }))
+                    TraceNode::Task(Box::new(TaskNode { stage, point, index, body, profile, name, domain, regions }))
                 }
             })
         });
@@ -118,7 +118,7 @@ impl Template {
         let on_record = movements.map(|(movements, after_a_run)| {
             let records =
                 nodes.iter().zip(movements).map(|(node, movement)| node_record::of_node(&stages, node, movement));
-            let nodes = records.collect::<Option<Vec<_>>>().ok_or(Problem::RecordTaken)?;
+            let nodes = records.collect::<Option<Vec<_>>>().ok_or(RecordingProblem::RecordTaken)?;
             Ok(OnRecord { nodes, after_a_run })
         });
         let (steps, fills, before, states) = (tape.steps, tape.fills, tape.entries, tape.states);
@@ -182,8 +182,8 @@ impl Template {
     /// The site of a step that is a fill, and its number among fills.
     pub(super) fn fill_at(&self, at: usize) -> Option<(usize, &FillSite)> {
         match *self.steps.get(at)? {
-            Step::Fill(number) => Some((number, &self.fills[number].site)),
-            Step::Launch(_) => None,
+            RecordingStep::Fill(number) => Some((number, &self.fills[number].site)),
+            RecordingStep::Launch(_) => None,
         }
     }
 
@@ -280,13 +280,13 @@ impl Standing {
 }
 
 /// Finds the nodes that stand in a slot at the end of a run.
-fn after_a_run<'a>(tape: &'a Tape, slot: Slot, number: u32, data: impl Fn(usize) -> &'a RegionData) -> Standing {
+fn after_a_run<'a>(tape: &'a Tape, slot: MarkerSlot, number: u32, data: impl Fn(usize) -> &'a RegionData) -> Standing {
     match slot {
-        Slot::Use { entry, instance, role } => {
+        MarkerSlot::Use { entry, instance, role } => {
             let set = tape.entries[entry].find(data(tape.entries[entry].state));
             let users = set.and_then(|set| set.users(instance, role));
             users.map_or_else(|| Standing::users(tape, instance), |users| Standing::of(tape, number, users.into_iter()))
         }
-        Slot::Instance(instance) => Standing::users(tape, instance),
+        MarkerSlot::Instance(instance) => Standing::users(tape, instance),
     }
 }

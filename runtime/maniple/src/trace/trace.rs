@@ -11,9 +11,9 @@ use rustc_hash::FxHashMap;
 
 use super::template::Template;
 use crate::instances::store::{Cache, Discard};
-use crate::launch::recording::Problem;
+use crate::launch::recording::RecordingProblem;
 use crate::launch::recording::content::Fit;
-use crate::launch::recording::recording::Step;
+use crate::launch::recording::recording::RecordingStep;
 use crate::launch::{FillSite, LaunchSite};
 
 /// Names a trace within its context.
@@ -55,8 +55,8 @@ pub(super) enum First<'a> {
 impl First<'_> {
     fn begins(self, template: &Template) -> bool {
         match (self, template.steps.first()) {
-            (First::Launch(site), Some(&Step::Launch(stage))) => template.stages[stage].site.is_like(site),
-            (First::Fill(site), Some(&Step::Fill(fill))) => template.fills[fill].site.is_like(site),
+            (First::Launch(site), Some(&RecordingStep::Launch(stage))) => template.stages[stage].site.is_like(site),
+            (First::Fill(site), Some(&RecordingStep::Fill(fill))) => template.fills[fill].site.is_like(site),
             _ => false,
         }
     }
@@ -120,7 +120,7 @@ impl Trace {
     }
 
     /// A recording was of no use. The time until the next one grows, to a limit.
-    pub(super) fn failed(&mut self, problem: Problem) {
+    pub(super) fn failed(&mut self, problem: RecordingProblem) {
         self.failures += 1;
         if self.failures > PATIENCE {
             self.rest = 1 << (self.failures - PATIENCE).min(10);

@@ -7,7 +7,7 @@
 use maniple_record::{Kind, OperationNumber, Value};
 
 use crate::context::FillNumbers;
-use crate::launch::recording::content::{Content, Entry};
+use crate::launch::recording::content::{Content, ContentEntry};
 use crate::launch::recording::recording::Tape;
 use crate::support::recorder::Recorder;
 
@@ -25,7 +25,7 @@ pub(super) fn of_node(kind: &Kind, tape: &Tape, recorder: &Recorder) -> Vec<Opti
     let Kind::Fill { to, parts, .. } = kind else { return Vec::new() };
     let Some(instance) = recorder.region_of(*to) else { return Vec::new() };
     let shapes = instance.space().forest().shapes();
-    let before = |entry: &Entry, (part, value): &(maniple_record::Part, Value)| {
+    let before = |entry: &ContentEntry, (part, value): &(maniple_record::Part, Value)| {
         tape.states[entry.state].lock().validity.root().tree().id() == instance.tree().id()
             && part.fields.is_subset_of(&entry.fields)
             && shapes.is_subset(&shapes.intern(&part.points), &entry.shape)
@@ -41,7 +41,7 @@ pub(super) fn of_node(kind: &Kind, tape: &Tape, recorder: &Recorder) -> Vec<Opti
 
 /// For each set that was looked at, where the value comes from that it has after a run, if it has one.
 pub(super) fn after_a_run(tape: &Tape) -> Vec<Option<Giver>> {
-    let giver = |(number, entry): (usize, &Entry)| {
+    let giver = |(number, entry): (usize, &ContentEntry)| {
         let state = tape.states[entry.state].lock();
         let value = entry.find(&state).and_then(|set| Content::of(set).filled_with())?;
         Some(given_by(tape, value).unwrap_or(Giver::Before(number)))
@@ -59,7 +59,7 @@ fn given_by(tape: &Tape, value: Value) -> Option<Giver> {
 
 /// The values in the runs of a replay.
 #[derive(Default)]
-pub(super) struct Values {
+pub(super) struct ReplayValues {
     /// In each set, before the current run.
     before: Vec<Value>,
     /// The values that the fills of the current run have given so far; for later fills, the values of the run before.
@@ -68,7 +68,7 @@ pub(super) struct Values {
     whole: Vec<FillNumbers>,
 }
 
-impl Values {
+impl ReplayValues {
     /// A replay begins where sets are filled with these. Its fills have had these numbers, as they were recorded.
     pub(super) fn begin(before: Vec<Value>, given: Vec<FillNumbers>) -> Self {
         Self { before, whole: given.clone(), given }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use maniple_cluster::ParcelFuture;
 
-use crate::launch::{Part, TaskLauncher, WholeNumber};
+use crate::launch::{LaunchPart, TaskLauncher, WholeNumber};
 use crate::task::arguments::Arguments;
 
 /// The part as which a stage of a template is known.
@@ -25,14 +25,14 @@ pub(crate) struct Whole<'a> {
 
 impl Mark {
     /// A stage was found to be the same launch as a part.
-    pub(super) fn set(&self, part: Part) {
+    pub(super) fn set(&self, part: LaunchPart) {
         let word = part.word();
         if self.0.load(Ordering::Relaxed) != word {
             self.0.store(word, Ordering::Relaxed);
         }
     }
 
-    pub(super) fn is(&self, part: Part) -> bool {
+    pub(super) fn is(&self, part: LaunchPart) -> bool {
         self.0.load(Ordering::Relaxed) == part.word()
     }
 }

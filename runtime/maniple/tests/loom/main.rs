@@ -17,7 +17,7 @@ use loom::thread;
 use in_flight::InFlight;
 use schedule::Schedule;
 use support::sync::{AtomicUsize, Ordering};
-use word::{Last, Outcome, Word};
+use word::{ForkOutcome, Last, Word};
 
 #[path = "../../src/context/in_flight.rs"]
 mod in_flight;
@@ -231,7 +231,7 @@ impl Cell {
     fn end(&self) {
         // SAFETY: loom checks it, here and below.
         self.value.with_mut(|value| unsafe { *value = 7 });
-        match self.word.end(Outcome::Good) {
+        match self.word.end(ForkOutcome::Good) {
             Last::Nothing => {}
             Last::Free => self.free(),
             Last::Tell => {
@@ -256,7 +256,7 @@ impl Cell {
     }
 
     fn look(&self) -> bool {
-        let has_ended = self.word.outcome() == Some(Outcome::Good);
+        let has_ended = self.word.outcome() == Some(ForkOutcome::Good);
         if has_ended {
             // SAFETY: as above.
             assert_eq!(self.value.with(|value| unsafe { *value }), 7);

@@ -25,7 +25,7 @@ use crate::locks::{Mutex, RwLock};
 
 use crate::events::{After, Event, UserEvent};
 use crate::fault::Fault;
-use crate::operation::body::Body;
+use crate::operation::body::OperationBody;
 use crate::operation::operations::{Call, Operations};
 use phases::{Change, Phases, Refused};
 
@@ -251,7 +251,7 @@ impl Arrival {
     }
 }
 
-impl Body for Arrival {
+impl OperationBody for Arrival {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
         let counted = self.count(call.operations, call.fault);
         counted.map_err(|error| Arc::new(Fault::new(error)))

@@ -9,10 +9,10 @@ use crate::sync::Mutex;
 
 /// Counts the phases of one barrier. `T` is what is kept for a phase until it is complete.
 pub(crate) struct Phases<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<PhasesState<T>>,
 }
 
-struct State<T> {
+struct PhasesState<T> {
     /// The arrivals that a phase expects, before alterations.
     expected: i64,
     /// The earliest phase that is not complete.
@@ -62,7 +62,7 @@ impl<T: Default> Phases<T> {
     /// Phases from 0 on that each expect so many arrivals.
     pub(crate) fn new(expected: u32) -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(PhasesState {
                 expected: i64::from(expected),
                 first: 0,
                 open: BTreeMap::new(),
@@ -170,9 +170,9 @@ impl<T: Default> Phases<T> {
     }
 }
 
-type Guard<'a, T> = crate::sync::MutexGuard<'a, State<T>>;
+type Guard<'a, T> = crate::sync::MutexGuard<'a, PhasesState<T>>;
 
-impl<T: Default> State<T> {
+impl<T: Default> PhasesState<T> {
     fn open(&mut self, phase: u32) -> &mut Phase<T> {
         let missing = self.expected;
         self.open.entry(phase).or_insert_with(|| Phase { missing, data: T::default() })

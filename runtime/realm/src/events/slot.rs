@@ -33,7 +33,7 @@ pub(crate) struct BodyBytes(MaybeUninit<[u8; BODY_BYTES]>);
 /// The action of a slot once its preconditions have triggered. `Vacant` is zero: so are slots never used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum SlotKind {
     /// There is no body (any more), and the slot awaits no precondition.
     #[default]
     Vacant,
@@ -47,12 +47,12 @@ pub(crate) enum Kind {
 
 /// The plain part of a slot: written by its maker before the slot is published, read by the thread that makes it ready
 /// and by the one that runs it.
-pub(crate) struct Header<B: 'static> {
+pub(crate) struct SlotHeader<B: 'static> {
     /// How the body is called.
     pub(crate) body: Option<&'static B>,
     pub(crate) tag: Tag,
     pub(crate) priority: i32,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SlotKind,
     pub(crate) class: Class,
     /// Bit `k`: poison of the precondition behind link `k` spreads.
     pub(crate) spreads: u8,
@@ -67,7 +67,7 @@ pub(crate) struct Slot<B: 'static> {
     pub(crate) preconditions: Preconditions,
     /// The destination of the body: an encoded [`Destination`](crate::scheduler::destination::Destination).
     pub(crate) target: AtomicU32,
-    header: UnsafeCell<Header<B>>,
+    header: UnsafeCell<SlotHeader<B>>,
     body: UnsafeCell<BodyBytes>,
 }
 
@@ -83,7 +83,7 @@ impl<B> Slot<B> {
     /// Nothing writes the header meanwhile: the caller owns the slot, or has found it in the waiter list of an event
     /// that it triggers and has not yet counted its precondition off.
     #[inline]
-    pub(crate) unsafe fn header(&self) -> &Header<B> {
+    pub(crate) unsafe fn header(&self) -> &SlotHeader<B> {
         // SAFETY: as the caller vouches.
         unsafe { &*self.header.get() }
     }
@@ -92,7 +92,7 @@ impl<B> Slot<B> {
     /// The caller owns the slot: it has allocated and not published it, or made it ready, or runs it.
     #[allow(clippy::mut_from_ref)] // an UnsafeCell's content, under the caller's promise
     #[inline]
-    pub(crate) unsafe fn header_mut(&self) -> &mut Header<B> {
+    pub(crate) unsafe fn header_mut(&self) -> &mut SlotHeader<B> {
         // SAFETY: as the caller vouches.
         unsafe { &mut *self.header.get() }
     }
@@ -110,7 +110,7 @@ impl<B> Slot<B> {
 }
 
 /// The slots of a realm: chunks of doubling size, so that finding a slot takes one load of a small array.
-pub(crate) struct Table<B: 'static> {
+pub(crate) struct SlotTable<B: 'static> {
     chunks: [AtomicPtr<Slot<B>>; CHUNKS],
     pool: CachePadded<Mutex<Pool>>,
 }
@@ -139,7 +139,7 @@ fn locate(index: u32) -> (usize, usize) {
     (chunk as usize, (shifted - (1 << (chunk + FIRST_CHUNK_BITS))) as usize)
 }
 
-impl<B> Table<B> {
+impl<B> SlotTable<B> {
     pub(crate) fn new() -> Self {
         Self {
             chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS],
@@ -221,7 +221,7 @@ impl<B> Table<B> {
     }
 }
 
-impl<B> Drop for Table<B> {
+impl<B> Drop for SlotTable<B> {
     fn drop(&mut self) {
         for (chunk, slots) in self.chunks.iter_mut().enumerate() {
             let slots = *slots.get_mut();
@@ -251,7 +251,7 @@ impl Default for SlotCache {
 
 impl SlotCache {
     #[inline]
-    pub(crate) fn take<B>(&mut self, table: &Table<B>) -> u32 {
+    pub(crate) fn take<B>(&mut self, table: &SlotTable<B>) -> u32 {
         if self.0.is_empty() {
             table.refill(&mut self.0);
         }
@@ -263,14 +263,14 @@ impl SlotCache {
     }
 
     #[inline]
-    pub(crate) fn put<B>(&mut self, table: &Table<B>, index: u32) {
+    pub(crate) fn put<B>(&mut self, table: &SlotTable<B>, index: u32) {
         if self.0.len() == 2 * BATCH {
             table.give_back(self.0.drain(..BATCH));
         }
         self.0.push(index);
     }
 
-    pub(crate) fn give_back<B>(&mut self, table: &Table<B>) {
+    pub(crate) fn give_back<B>(&mut self, table: &SlotTable<B>) {
         table.give_back(self.0.drain(..));
     }
 }

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use crossbeam_utils::CachePadded;
 
-use super::compile::{Graph, Node};
+use super::compile::{Graph, GraphNode};
 use super::failures::Failures;
 use super::slots::Slots;
 use super::words::{Gate, Manner};
-use super::{GraphWork, Place};
+use super::{GraphPlace, GraphWork};
 use crate::fault::{self, Fault};
 use crate::operation::WorkerContext;
 use crate::prefetch::prefetch_for_writing;
@@ -39,7 +39,7 @@ pub(crate) struct Claimed {
 
 /// How a node stands in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum NodeState {
     /// It may be claimed.
     Ready,
     /// It may not run yet.
@@ -61,7 +61,7 @@ pub(crate) enum Who {
 
 impl Who {
     /// Whether a node has to wait for its own worker, or another.
-    fn leaves(self, node: &Node, graph: &Graph) -> bool {
+    fn leaves(self, node: &GraphNode, graph: &Graph) -> bool {
         match self {
             Self::Owner => false,
             Self::Thief(lane) => node.pinned && !graph.is_for(node, lane),
@@ -165,7 +165,7 @@ impl Active {
         // Against the fence of a worker that falls asleep: either it sees what has been done, or we see where its lane
         // stands.
         fence(Ordering::SeqCst);
-        if self.near_cursor(lane).any(|(node, state)| state == State::Ready && (node.pinned || may_wake)) {
+        if self.near_cursor(lane).any(|(node, state)| state == NodeState::Ready && (node.pinned || may_wake)) {
             match is_elsewhere {
                 true => presence.announce_nodes(),
                 false => _ = presence.sleep.wake(lane),
@@ -180,13 +180,13 @@ impl Active {
     }
 
     /// The nodes of a lane that its worker looks at.
-    fn near_cursor(&self, lane: usize) -> impl Iterator<Item = (&Node, State)> {
+    fn near_cursor(&self, lane: usize) -> impl Iterator<Item = (&GraphNode, NodeState)> {
         let mut ahead = 0;
         let next = move |cursor: &Cursor| Some(cursor.clone().next());
         std::iter::successors(self.cursor(lane), next).map_while(move |cursor| {
             let state = self.state(cursor.run, cursor.place());
             let is_near = ahead < LOOK_AHEAD;
-            ahead += usize::from(state != State::Gone);
+            ahead += usize::from(state != NodeState::Gone);
             is_near.then(|| (&self.graph.nodes[cursor.place()], state))
         })
     }
@@ -215,11 +215,11 @@ impl Active {
             let (run, place) = (cursor.run, cursor.place());
             let node = &self.graph.nodes[place];
             match self.state(run, place) {
-                State::Ready if who.leaves(node, &self.graph) => {
+                NodeState::Ready if who.leaves(node, &self.graph) => {
                     presence.sleep.wake(node.lane as usize);
                     ahead += 1;
                 }
-                State::Ready => {
+                NodeState::Ready => {
                     if self.slots.claims.at(run, place).claim(run, self.slots.count()) {
                         // Workers that wait for the node keep the line, too.
                         prefetch_for_writing(self.slots.node_ends.at(run, place));
@@ -230,8 +230,8 @@ impl Active {
                         return Some(Claimed { run, place, manner: self.gate(run, node.stage).manner() });
                     }
                 }
-                State::Early => ahead += 1,
-                State::Gone => {}
+                NodeState::Early => ahead += 1,
+                NodeState::Gone => {}
             }
             if ahead == nodes {
                 break;
@@ -247,20 +247,20 @@ impl Active {
     fn expect(&self, cursor: &Cursor) {
         let (run, node) = (cursor.run, &self.graph.nodes[cursor.place()]);
         if self.gate(run, node.stage).is_open(run) {
-            self.work.expect(Place { node: node.index, run });
+            self.work.expect(GraphPlace { node: node.index, run });
         }
     }
 
     /// Whether a node of a lane is ready, and the caller's to run: see [`claim`](Self::claim).
     pub(crate) fn has_ready(&self, presence: &Presence, lane: usize, who: Who) -> bool {
         let Some(mut cursor) = self.cursor(lane) else { return false };
-        while self.state(cursor.run, cursor.place()) == State::Gone {
+        while self.state(cursor.run, cursor.place()) == NodeState::Gone {
             self.step(lane, &mut cursor, true, who);
         }
         // Against the fence in `wake_if_ready`: either it sees where the cursor stands, or we see what has made a node
         // ready.
         fence(Ordering::SeqCst);
-        let mut ready = self.near_cursor(lane).filter(|(_, state)| *state == State::Ready).map(|(node, _)| node);
+        let mut ready = self.near_cursor(lane).filter(|(_, state)| *state == NodeState::Ready).map(|(node, _)| node);
         ready.any(|node| {
             let leaves = who.leaves(node, &self.graph);
             if leaves {
@@ -302,15 +302,15 @@ impl Active {
     }
 
     #[inline]
-    fn state(&self, run: u64, place: usize) -> State {
+    fn state(&self, run: u64, place: usize) -> NodeState {
         if self.slots.claims.at(run, place).is_claimed(run) {
-            State::Gone
+            NodeState::Gone
         } else if self.gate(run, self.graph.nodes[place].stage).is_open(run)
             && self.slots.may_start(&self.graph, run, place)
         {
-            State::Ready
+            NodeState::Ready
         } else {
-            State::Early
+            NodeState::Early
         }
     }
 
@@ -324,7 +324,7 @@ impl Active {
     pub(crate) fn run(&self, presence: &Presence, worker: usize, claimed: Claimed, context: &WorkerContext<'_>) {
         let Claimed { run, place, manner } = claimed;
         let node = &self.graph.nodes[place];
-        let named = Place { node: node.index, run };
+        let named = GraphPlace { node: node.index, run };
         let result = match manner {
             Manner::Skip => Ok(()),
             Manner::Run | Manner::Poisoned => match self.failure_before(claimed, node) {
@@ -351,7 +351,7 @@ impl Active {
 
     /// Why a node cannot run, if something that it needs has failed.
     #[inline]
-    fn failure_before(&self, Claimed { run, place, manner }: Claimed, node: &Node) -> Option<Arc<Fault>> {
+    fn failure_before(&self, Claimed { run, place, manner }: Claimed, node: &GraphNode) -> Option<Arc<Fault>> {
         if !self.failures.are_any() {
             return None;
         }
@@ -371,7 +371,7 @@ impl Active {
             self.wake_if_ready(presence, node.lane as usize);
         } else if node.leads_several
             && presence.has_idle_core()
-            && self.near_cursor(worker).filter(|(_, state)| *state == State::Ready).nth(1).is_some()
+            && self.near_cursor(worker).filter(|(_, state)| *state == NodeState::Ready).nth(1).is_some()
         {
             presence.announce_nodes();
         }
@@ -380,7 +380,7 @@ impl Active {
 
     /// Counts an ended node: the last of a stage may be what a thread waits for, and the last of all ends the run.
     #[inline]
-    fn count_ended(&self, run: u64, node: &Node) {
+    fn count_ended(&self, run: u64, node: &GraphNode) {
         let ends = &self.slots.ends;
         if ends.end_node(&self.graph, run, node.shift as usize) {
             self.tell_end(run, node.stage);
@@ -423,9 +423,9 @@ impl Active {
         self.work.run_ended(run);
     }
 
-    pub(super) fn faults(&self) -> Vec<(Place, Arc<Fault>)> {
+    pub(super) fn faults(&self) -> Vec<(GraphPlace, Arc<Fault>)> {
         let named = |((run, place), fault): ((u64, u32), _)| {
-            (Place { node: self.graph.nodes[place as usize].index, run }, fault)
+            (GraphPlace { node: self.graph.nodes[place as usize].index, run }, fault)
         };
         self.failures.of_nodes().into_iter().map(named).collect()
     }

@@ -16,7 +16,7 @@ pub struct Graph {
     /// Groups of lanes: of each lane, whether it belongs to the group.
     pub(super) groups: Vec<Box<[bool]>>,
     /// The nodes, lane by lane, and after them the junctions.
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<GraphNode>,
     /// The index of the first junction among `nodes`.
     first_junction: usize,
     /// The predecessors of nodes and junctions, node by node.
@@ -34,7 +34,7 @@ pub struct Graph {
 
 /// A node in its place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
+pub(super) struct GraphNode {
     /// Its index in the specification; of a junction, none.
     pub(super) index: u32,
     pub(super) stage: u32,
@@ -159,7 +159,7 @@ impl Graph {
     }
 
     /// Whether the worker of a lane that is not a pinned node's own may run it all the same.
-    pub(super) fn is_for(&self, node: &Node, lane: usize) -> bool {
+    pub(super) fn is_for(&self, node: &GraphNode, lane: usize) -> bool {
         let group = usize::from(node.group).checked_sub(1).and_then(|group| self.groups.get(group));
         group.is_some_and(|lanes| lanes.get(lane).copied().unwrap_or(false))
     }
@@ -206,7 +206,7 @@ impl Graph {
             let all: Vec<Predecessor> = same.chain(previous).collect();
             if nodes.len() >= CROWD && all.len() >= CROWD {
                 let junction = Edge { node: self.nodes.len() as u32, needs: true };
-                self.nodes.push(Node::nowhere());
+                self.nodes.push(GraphNode::nowhere());
                 before.push(all);
                 for node in nodes {
                     before[position[node] as usize].push(Predecessor(junction.node << FLAGS | NEEDS));
@@ -254,7 +254,7 @@ impl Graph {
     }
 }
 
-impl Node {
+impl GraphNode {
     /// A junction, or a gap between lanes.
     fn nowhere() -> Self {
         Self {
@@ -326,7 +326,7 @@ fn check(spec: &GraphSpec) {
 /// The places of all nodes in lanes and shifts.
 struct Places {
     lanes: Vec<Range<u32>>,
-    nodes: Vec<Node>,
+    nodes: Vec<GraphNode>,
     /// The place of each node of the specification.
     position: Vec<u32>,
     shifts: Vec<Shift>,
@@ -373,11 +373,20 @@ fn place(spec: &GraphSpec, processors: &[crate::machine::ProcessorId]) -> Places
             let shift = places.shifts.len() as u32 - 1;
             places.position[number as usize] = place;
             let group = places.group(&spec.nodes[number as usize].others, processors);
-            places.nodes.push(Node { index: number, stage, shift, lane, pinned, group, takes, ..Node::nowhere() });
+            places.nodes.push(GraphNode {
+                index: number,
+                stage,
+                shift,
+                lane,
+                pinned,
+                group,
+                takes,
+                ..GraphNode::nowhere()
+            });
         }
         places.lanes.push(first..places.nodes.len() as u32);
         let whole_lines = places.nodes.len().next_multiple_of(NODES_IN_A_LINE);
-        places.nodes.resize(whole_lines, Node::nowhere());
+        places.nodes.resize(whole_lines, GraphNode::nowhere());
         let whole_lines = places.shifts.len().next_multiple_of(NODES_IN_A_LINE);
         places.shifts.resize(whole_lines, Shift::default());
     }

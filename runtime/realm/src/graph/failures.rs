@@ -14,11 +14,11 @@ use crate::fault::Fault;
 pub(super) struct Failures {
     /// Whether there are any: set before the node that failed ends, so that those after it see it.
     any: AtomicBool,
-    known: Mutex<Known>,
+    known: Mutex<KnownFailures>,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownFailures {
     /// By run and place.
     of_nodes: FxHashMap<(u64, u32), Arc<Fault>>,
     of_stages: FxHashMap<(u64, u32), Arc<Fault>>,
@@ -78,7 +78,7 @@ impl Failures {
     }
 }
 
-impl Known {
+impl KnownFailures {
     fn before(&self, graph: &Graph, run: u64, place: usize) -> Option<&Arc<Fault>> {
         let failure = |predecessor: &Predecessor| match graph.junction(predecessor.place()) {
             Some(_) => self.before(graph, run, predecessor.place()),

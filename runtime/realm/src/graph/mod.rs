@@ -77,17 +77,17 @@ pub struct Edge {
 /// [`run`](Self::run) is the node's failure.
 pub trait GraphWork: Send + Sync + 'static {
     /// Runs a node. An error spreads to the nodes that need this one.
-    fn run(&self, place: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>>;
+    fn run(&self, place: GraphPlace, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>>;
 
     /// [`run`](Self::run) has panicked, which is the node's failure.
-    fn panicked(&self, _place: Place, _fault: &Arc<Fault>) {}
+    fn panicked(&self, _place: GraphPlace, _fault: &Arc<Fault>) {}
 
     /// Called instead of [`run`](Self::run) when something that the node needs has failed.
-    fn poisoned(&self, place: Place, fault: &Arc<Fault>);
+    fn poisoned(&self, place: GraphPlace, fault: &Arc<Fault>);
 
     /// The worker that asks will probably run this node next. A hint, which may come late: the node may have been run
     /// by another.
-    fn expect(&self, _place: Place) {}
+    fn expect(&self, _place: GraphPlace) {}
 
     /// All nodes of a stage have ended, and were not passed over: of one that was opened [to be told](GraphRuns::open)
     /// of, that is [watched](GraphRuns::watch), or in which a node failed.
@@ -99,7 +99,7 @@ pub trait GraphWork: Send + Sync + 'static {
 
 /// A node in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct GraphPlace {
     /// The node, an index into [`GraphSpec::nodes`].
     pub node: u32,
     /// The run, from 0.
@@ -187,7 +187,7 @@ impl GraphRuns {
     /// The faults of nodes that failed in the latest runs, those that need such among them. To be asked when all open
     /// stages have ended. Of runs that ended before as many as may be under way at a time, nothing is known any more.
     #[must_use]
-    pub fn faults(&self) -> Vec<(Place, Arc<Fault>)> {
+    pub fn faults(&self) -> Vec<(GraphPlace, Arc<Fault>)> {
         self.active.faults()
     }
 }

@@ -21,12 +21,12 @@ pub(crate) struct Registry {
 }
 
 /// A worker's copy of the list.
-pub(crate) struct Known {
+pub(crate) struct KnownGraphs {
     version: u64,
     pub(crate) graphs: Vec<Arc<Active>>,
 }
 
-impl Default for Known {
+impl Default for KnownGraphs {
     /// With room for more graphs than usually run at a time.
     fn default() -> Self {
         Self { version: 0, graphs: Vec::with_capacity(4) }
@@ -65,20 +65,20 @@ impl Registry {
 
     /// Whether a copy is up to date.
     #[inline]
-    pub(crate) fn is_current(&self, known: &Known) -> bool {
+    pub(crate) fn is_current(&self, known: &KnownGraphs) -> bool {
         known.version == self.version.load(Ordering::SeqCst)
     }
 
     /// Brings a copy up to date. Graphs without another reference go with that, and what they hold.
     #[cold]
-    pub(crate) fn refresh(&self, known: &mut Known) {
+    pub(crate) fn refresh(&self, known: &mut KnownGraphs) {
         let graphs = self.graphs.read();
         known.version = self.version.load(Ordering::SeqCst);
         known.graphs.clone_from(&graphs);
     }
 }
 
-impl Known {
+impl KnownGraphs {
     /// Lets go of the graphs: a worker that sleeps must not keep what is gone.
     pub(crate) fn forget(&mut self) {
         self.graphs.clear();

@@ -38,7 +38,7 @@ impl Claim {
 
 /// The pages of an instance, and which of them count.
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(super) struct InstanceParts {
     bytes: usize,
     page: usize,
     /// A bit for each page: set if it counts.
@@ -47,7 +47,7 @@ pub(super) struct Parts {
     left: usize,
 }
 
-impl Parts {
+impl InstanceParts {
     /// Of an instance of so many bytes, in pages of so many, none of which counts.
     pub(super) fn of(bytes: usize, page: usize) -> Self {
         let pages = bytes.div_ceil(page);
@@ -175,7 +175,7 @@ mod tests {
             vec![crate::layout::FieldSpec::of::<u32>(crate::layout::FieldId(0))],
         );
         let layout = spec.build().unwrap();
-        let mut parts = Parts::of(layout.bytes(), 4096);
+        let mut parts = InstanceParts::of(layout.bytes(), 4096);
         let mut count = |from, to| parts.count(&layout, &AnyRect::from(Rect::<1>::from(from..to)).into());
         assert_eq!(count(10, 10).bytes(), 0);
         assert_eq!(count(10, 20).bytes(), 4096);

@@ -48,12 +48,12 @@ pub fn has_room(stored: &AnySpace, points: &AnySpace, pad: u32) -> bool {
 
 /// Some of the points wanted, and how many rectangles they are.
 #[derive(Clone, Copy)]
-struct Part {
+struct GapPart {
     points: u64,
     rects: u64,
 }
 
-impl Part {
+impl GapPart {
     /// Whether so many points may be stored for them.
     fn affords(self, stored: u64, bytes_of_point: u64) -> bool {
         let most = self.points.saturating_mul(2).saturating_mul(bytes_of_point).saturating_add(self.rects * RECT_BYTES);
@@ -86,7 +86,7 @@ pub(super) fn lies_in_one(points: &AnySpace, part: &AnySpace) -> bool {
 /// Whether all points within the bounds are stored.
 fn fills_bounds<const D: usize>(points: &IndexSpace<D>, bytes_of_point: u64) -> bool {
     let stored = points.bounds().volume();
-    let all = Part { points: points.volume(), rects: points.rects().len() as u64 };
+    let all = GapPart { points: points.volume(), rects: points.rects().len() as u64 };
     stored.saturating_mul(bytes_of_point) <= SMALL_BYTES || all.affords(stored, bytes_of_point)
 }
 
@@ -97,9 +97,9 @@ fn with_gaps_of<const D: usize>(points: &IndexSpace<D>, bytes_of_point: u64) -> 
     let rects = points.rects();
     // The rectangles so far, and what the last of them was made of.
     let mut filled: Vec<Rect<D>> = Vec::new();
-    let mut part = Part { points: 0, rects: 0 };
+    let mut part = GapPart { points: 0, rects: 0 };
     for rect in rects {
-        let joined = Part { points: part.points.saturating_add(rect.volume()), rects: part.rects + 1 };
+        let joined = GapPart { points: part.points.saturating_add(rect.volume()), rects: part.rects + 1 };
         if let Some(last) = filled.last_mut()
             && (0..D - 1).all(|d| last.lo.0[d] == rect.lo.0[d])
             && joined.affords(last.hull(rect).volume(), bytes_of_point)
@@ -109,7 +109,7 @@ fn with_gaps_of<const D: usize>(points: &IndexSpace<D>, bytes_of_point: u64) -> 
             continue;
         }
         filled.push(*rect);
-        part = Part { points: rect.volume(), rects: 1 };
+        part = GapPart { points: rect.volume(), rects: 1 };
     }
     match filled.len() == rects.len() {
         true => points.clone(),

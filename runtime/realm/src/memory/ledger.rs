@@ -34,7 +34,7 @@ pub enum Decision {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Entry {
+enum LedgerEntry {
     Release(u64),
     Allocation(u64),
 }
@@ -49,7 +49,7 @@ pub struct Ledger {
     charged: u64,
     peak: u64,
     /// Announced releases and deferred allocations in the order of requests.
-    entries: BTreeMap<u64, Entry>,
+    entries: BTreeMap<u64, LedgerEntry>,
     /// The bytes of the announced releases among the entries.
     releasing: u64,
     /// The bytes of the deferred allocations among the entries.
@@ -125,7 +125,7 @@ impl Ledger {
             return Decision::Refused;
         }
         self.deferred += bytes;
-        Decision::Deferred(self.enter(Entry::Allocation(bytes)))
+        Decision::Deferred(self.enter(LedgerEntry::Allocation(bytes)))
     }
 
     /// Whether bytes can be given at once without breaking a promise. Takes as long as [`allocate`](Self::allocate).
@@ -157,7 +157,7 @@ impl Ledger {
     /// it; what is announced beyond those bytes is as if it were not.
     pub fn announce_release(&mut self, bytes: u64) -> Ticket {
         self.releasing += bytes;
-        self.enter(Entry::Release(bytes))
+        self.enter(LedgerEntry::Release(bytes))
     }
 
     /// An announced release happens; returns the deferred allocations that are granted thereby, in the order of their
@@ -168,7 +168,7 @@ impl Ledger {
     /// If the ticket is not that of an announced release, or was used before.
     pub fn complete_release(&mut self, ticket: Ticket) -> Vec<Ticket> {
         match self.entries.remove(&ticket.0) {
-            Some(Entry::Release(bytes)) => {
+            Some(LedgerEntry::Release(bytes)) => {
                 self.releasing -= bytes;
                 self.release(bytes)
             }
@@ -179,13 +179,13 @@ impl Ledger {
     /// An announced release will not happen as announced; nothing if it has happened. Promises that were made on it are
     /// kept when the bytes are released without an announcement.
     pub fn withdraw_release(&mut self, ticket: Ticket) {
-        if let Some(Entry::Release(bytes)) = self.entries.get(&ticket.0).copied() {
+        if let Some(LedgerEntry::Release(bytes)) = self.entries.get(&ticket.0).copied() {
             self.entries.remove(&ticket.0);
             self.releasing -= bytes;
         }
     }
 
-    fn enter(&mut self, entry: Entry) -> Ticket {
+    fn enter(&mut self, entry: LedgerEntry) -> Ticket {
         let ticket = Ticket(self.next);
         self.next += 1;
         self.entries.insert(ticket.0, entry);
@@ -205,8 +205,8 @@ impl Ledger {
         let (mut level, mut highest) = (self.used, 0);
         for entry in self.entries.values() {
             match *entry {
-                Entry::Release(bytes) => level = level.saturating_sub(bytes),
-                Entry::Allocation(bytes) => {
+                LedgerEntry::Release(bytes) => level = level.saturating_sub(bytes),
+                LedgerEntry::Allocation(bytes) => {
                     level += bytes;
                     highest = highest.max(level);
                 }
@@ -224,8 +224,8 @@ impl Ledger {
         let (mut used, mut level, mut highest_before) = (self.used, self.used, 0);
         for (&number, entry) in &self.entries {
             match *entry {
-                Entry::Release(bytes) => level = level.saturating_sub(bytes),
-                Entry::Allocation(bytes) => {
+                LedgerEntry::Release(bytes) => level = level.saturating_sub(bytes),
+                LedgerEntry::Allocation(bytes) => {
                     level += bytes;
                     if fits(used.max(highest_before), bytes, self.capacity) {
                         used += bytes;

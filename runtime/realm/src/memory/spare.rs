@@ -15,11 +15,11 @@ const SMALLEST: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Spares {
     most: usize,
-    kept: Mutex<Vec<(Shape, Block)>>,
+    kept: Mutex<Vec<(SpareShape, Block)>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
+struct SpareShape {
     bytes: usize,
     align: usize,
 }
@@ -31,7 +31,7 @@ impl Spares {
 
     /// A block, one that is kept if there is one.
     pub(super) fn block(self: &Arc<Self>, bytes: usize, align: usize) -> Result<ReusedBlock, SystemRefused> {
-        let shape = Shape { bytes, align };
+        let shape = SpareShape { bytes, align };
         let kept = {
             let mut kept = self.kept.lock();
             let place = kept.iter().position(|(found, _)| *found == shape);
@@ -42,7 +42,7 @@ impl Spares {
     }
 
     /// Keeps a block in place of older ones, which are given back to the system.
-    fn keep(&self, shape: Shape, block: Block) {
+    fn keep(&self, shape: SpareShape, block: Block) {
         if !(SMALLEST..=self.most).contains(&shape.bytes) {
             return;
         }
@@ -65,7 +65,7 @@ impl Spares {
 pub struct ReusedBlock {
     /// Taken when it is dropped.
     block: Option<Block>,
-    shape: Shape,
+    shape: SpareShape,
     spares: Arc<Spares>,
 }
 

@@ -23,7 +23,7 @@ use crate::instance::Instance;
 /// Memory that transfers may use; a handle, cheap to clone. The memory lives as long as any handle or transfer.
 #[derive(Clone)]
 pub struct Segment {
-    memory: Arc<Memory>,
+    memory: Arc<SegmentMemory>,
 }
 
 /// A part of a segment.
@@ -33,7 +33,7 @@ pub struct Span {
     range: Range<usize>,
 }
 
-struct Memory {
+struct SegmentMemory {
     base: NonNull<u8>,
     length: usize,
     /// Held while a transfer touches the bytes.
@@ -44,9 +44,9 @@ struct Memory {
 
 // SAFETY: the bytes behind `base` are touched under `turn` only, as far as this module touches them; the rest is the
 // promise of `of_memory`.
-unsafe impl Send for Memory {}
+unsafe impl Send for SegmentMemory {}
 // SAFETY: as above; `owner` is `Sync` itself.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for SegmentMemory {}
 
 impl Segment {
     /// A segment of bytes that nothing else uses.
@@ -80,7 +80,7 @@ impl Segment {
     /// these. Two transfers may meet.
     #[must_use]
     pub unsafe fn of_memory(base: NonNull<u8>, length: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
-        Self { memory: Arc::new(Memory { base, length, turn: Mutex::new(()), owner }) }
+        Self { memory: Arc::new(SegmentMemory { base, length, turn: Mutex::new(()), owner }) }
     }
 
     /// A segment of all bytes of an instance, as its layout counts them; `None` if it has none, not yet or not any

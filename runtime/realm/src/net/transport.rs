@@ -163,7 +163,7 @@ pub trait Receiver: Send + Sync {
     /// # Errors
     ///
     /// If the frame does not fit what came before it.
-    fn place(&self, from: NodeId, header: &Header, length: usize) -> Result<Place, Violation>;
+    fn place(&self, from: NodeId, header: &Header, length: usize) -> Result<BytesPlace, Violation>;
 
     /// The bytes of a frame are where they were to go.
     fn placed(&self, from: NodeId, header: &Header, length: usize);
@@ -181,7 +181,7 @@ pub trait Receiver: Send + Sync {
 
 /// The place for bytes.
 #[derive(Debug)]
-pub enum Place {
+pub enum BytesPlace {
     /// Into registered memory.
     Memory(Span),
     /// Nowhere: the transfer was refused.
@@ -195,7 +195,7 @@ pub(crate) fn hand_over(receiver: &dyn Receiver, from: NodeId, frame: Frame) -> 
     match body {
         Body::Span(source) => {
             let length = source.len();
-            if let Place::Memory(target) = receiver.place(from, &header, length)? {
+            if let BytesPlace::Memory(target) = receiver.place(from, &header, length)? {
                 source.copy_to(&target);
             }
             sent();

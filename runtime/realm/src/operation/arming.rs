@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::operations::{Operations, Slot};
 use crate::events::precondition::{Awaited, Remaining};
-use crate::events::slot::{Kind, LINKS};
+use crate::events::slot::{LINKS, SlotKind};
 use crate::events::word::{Phase, Ready};
 use crate::events::{After, Event};
 use crate::fault::Fault;
@@ -134,7 +134,7 @@ impl Operations {
         let slot = self.table.slot(index);
         let event = slot.pending_event(index);
         // SAFETY: the slot was just taken.
-        unsafe { slot.header_mut() }.kind = Kind::Event;
+        unsafe { slot.header_mut() }.kind = SlotKind::Event;
         if let Some(ready) = self.arm_remaining(index, slot, &mut remaining) {
             self.trigger_slot(index, slot, ready.poisoned);
         }

@@ -7,7 +7,7 @@ use crate::events::slot::{BODY_BYTES, BodyBytes};
 use crate::fault::Fault;
 
 /// Something that is called once, when its operation's preconditions have triggered.
-pub(crate) trait Body: Send + Sized + 'static {
+pub(crate) trait OperationBody: Send + Sized + 'static {
     /// Does the work, or, given a fault, whatever there is to be done instead.
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>>;
 
@@ -22,7 +22,7 @@ pub(crate) trait Body: Send + Sized + 'static {
 /// # Safety
 /// `storage` is valid for writes and holds no body. The table may only be used with this storage, and only until it is
 /// empty.
-pub(crate) unsafe fn store<B: Body>(storage: *mut BodyBytes, body: B) -> &'static BodyTable {
+pub(crate) unsafe fn store<B: OperationBody>(storage: *mut BodyBytes, body: B) -> &'static BodyTable {
     if const { fits::<B>() } {
         // SAFETY: the storage is large and aligned enough, and the caller vouches for it.
         unsafe { storage.cast::<B>().write(body) };
@@ -38,23 +38,23 @@ const fn fits<B>() -> bool {
     size_of::<B>() <= BODY_BYTES && align_of::<B>() <= align_of::<BodyBytes>()
 }
 
-unsafe fn call_inline<B: Body>(storage: *mut BodyBytes, call: Call<'_>) -> Finish {
+unsafe fn call_inline<B: OperationBody>(storage: *mut BodyBytes, call: Call<'_>) -> Finish {
     // SAFETY: `store` put a `B` there, which is taken out once.
     Finish::Done(unsafe { storage.cast::<B>().read() }.call(call))
 }
 
-unsafe fn abandon_inline<B: Body>(storage: *mut BodyBytes, fault: &Arc<Fault>) {
+unsafe fn abandon_inline<B: OperationBody>(storage: *mut BodyBytes, fault: &Arc<Fault>) {
     // SAFETY: as in `call_inline`.
     unsafe { storage.cast::<B>().read() }.abandon(fault);
 }
 
-unsafe fn call_boxed<B: Body>(storage: *mut BodyBytes, call: Call<'_>) -> Finish {
+unsafe fn call_boxed<B: OperationBody>(storage: *mut BodyBytes, call: Call<'_>) -> Finish {
     // SAFETY: `store` put a `Box<B>` there, which is taken out once.
     let body = unsafe { storage.cast::<Box<B>>().read() };
     Finish::Done((*body).call(call))
 }
 
-unsafe fn abandon_boxed<B: Body>(storage: *mut BodyBytes, fault: &Arc<Fault>) {
+unsafe fn abandon_boxed<B: OperationBody>(storage: *mut BodyBytes, fault: &Arc<Fault>) {
     // SAFETY: as in `call_boxed`.
     let body = unsafe { storage.cast::<Box<B>>().read() };
     (*body).abandon(fault);

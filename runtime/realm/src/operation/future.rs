@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::body::Body;
+use super::body::OperationBody;
 use super::operations::{Call, Operations};
 use crate::events::idle::Waiter;
 use crate::events::{After, Event};
@@ -24,7 +24,7 @@ struct Wake {
     waiter: Arc<Waiter>,
 }
 
-impl Body for Wake {
+impl OperationBody for Wake {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
         // The waker may be any code of the program.
         let woken =

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use super::context::Worker;
 use super::job::{Job, JobHead, JobTable};
 use super::operations::{Operations, Slot};
-use crate::events::slot::{Header, SlotCache};
+use crate::events::slot::{SlotCache, SlotHeader};
 use crate::scheduler::destination::Destination;
 use crate::scheduler::presence::LENT;
 use crate::scheduler::queue::{OwnDeques, Queued, Taker};
@@ -116,7 +116,7 @@ impl Operations {
     #[inline]
     pub(crate) fn enqueue(&self, index: u32, slot: &Slot) {
         // SAFETY: the caller has made the slot ready, and owns it until it is queued.
-        let &Header { class, priority, .. } = unsafe { slot.header() };
+        let &SlotHeader { class, priority, .. } = unsafe { slot.header() };
         let rank = Rank::new(class, priority);
         match Destination::decode(slot.target.load(Ordering::Relaxed)) {
             Destination::Any if priority == 0 => match self.local() {

@@ -48,7 +48,7 @@ pub(crate) struct Operations {
     this: Weak<Operations>,
     /// Unlike that of any other realm of this process.
     pub(crate) id: u32,
-    pub(crate) table: slot::Table<BodyTable>,
+    pub(crate) table: slot::SlotTable<BodyTable>,
     /// The faults of poisoned events, and those that have reached pending operations.
     pub(crate) faults: Faults,
     /// Operations that waited for events to wake futures that are gone.
@@ -73,7 +73,7 @@ impl Operations {
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             id: REALMS.fetch_add(1, Ordering::Relaxed),
-            table: slot::Table::new(),
+            table: slot::SlotTable::new(),
             faults: Faults::default(),
             idle_waiters: IdleWaiters::default(),
             queues: Queues::new(own),

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use super::context::WorkerContext;
 use super::operations::{Call, Finish, Operations, Slot};
 use crate::events::Event;
-use crate::events::slot::{Kind, LINKS, reusable};
+use crate::events::slot::{LINKS, SlotKind, reusable};
 use crate::fault::{self, Fault};
 use crate::profile::Profiler;
 use crate::threads::simulated;
@@ -173,14 +173,14 @@ impl Operations {
     pub(crate) fn dispatch(&self, index: u32, slot: &Slot, poisoned: bool) {
         // SAFETY: the caller owns the slot.
         match unsafe { slot.header() }.kind {
-            Kind::Event => self.trigger_slot(index, slot, poisoned),
-            Kind::Queued => self.enqueue(index, slot),
-            Kind::Inline => {
+            SlotKind::Event => self.trigger_slot(index, slot, poisoned),
+            SlotKind::Queued => self.enqueue(index, slot),
+            SlotKind::Inline => {
                 if let Finish::Done(result) = self.call(index, slot, None) {
                     self.complete(index, slot, result);
                 }
             }
-            Kind::Vacant => unreachable!("slot {index} became ready without being armed"),
+            SlotKind::Vacant => unreachable!("slot {index} became ready without being armed"),
         }
     }
 
@@ -202,7 +202,7 @@ impl Operations {
             return Finish::Suspended;
         };
         // SAFETY: the body did not suspend, so the slot is still the caller's.
-        unsafe { slot.header_mut() }.kind = Kind::Vacant;
+        unsafe { slot.header_mut() }.kind = SlotKind::Vacant;
         // What led here matters more than what went wrong in cleaning up.
         Finish::Done(fault.map_or(result, Err))
     }
@@ -212,7 +212,7 @@ impl Operations {
 #[cold]
 fn note_ready(profiler: &Profiler, index: u32, slot: &Slot) {
     // SAFETY: the caller owns the slot.
-    if unsafe { slot.header() }.kind == Kind::Queued {
+    if unsafe { slot.header() }.kind == SlotKind::Queued {
         profiler.ready(slot.pending_event(index).into());
     }
 }

@@ -3,19 +3,19 @@
 use std::any::type_name;
 use std::sync::Arc;
 
-use super::body::{Body, store};
+use super::body::{OperationBody, store};
 use super::error::RealmError;
 use super::operations::{BodyTable, Call, Operations};
 use super::{Spawn, Target, Work};
 use crate::events::precondition::Remaining;
-use crate::events::slot::{BodyBytes, Kind};
+use crate::events::slot::{BodyBytes, SlotKind};
 use crate::events::{After, Event};
 use crate::fault::{Abandoned, Fault};
 use crate::scheduler::destination::Destination;
 
-struct Run<W>(W);
+struct WorkBody<W>(W);
 
-impl<W: Work> Body for Run<W> {
+impl<W: Work> OperationBody for WorkBody<W> {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
         let context = call.worker.expect("queued bodies are called by workers");
         match call.fault {
@@ -30,7 +30,7 @@ impl<W: Work> Body for Run<W> {
 
 struct Callback<F>(F);
 
-impl<F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static> Body for Callback<F> {
+impl<F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static> OperationBody for Callback<F> {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
         (self.0)(call.fault.map_or(Ok(()), Err));
         Ok(())
@@ -44,7 +44,7 @@ impl<F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static> Body for Callback<F> {
 /// A callback whose event is not known outside.
 struct Unheard<F>(F);
 
-impl<F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static> Body for Unheard<F> {
+impl<F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static> OperationBody for Unheard<F> {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
         let callback = || (self.0)(call.fault.map_or(Ok(()), Err));
         call.operations.unheard(|| format!("a callback of `when`, {},", type_name::<F>()), callback);
@@ -59,7 +59,7 @@ impl<F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static> Body for Unheard<F> {
 impl Operations {
     pub(crate) fn spawn<W: Work>(&self, spawn: Spawn<'_>, work: W) -> Event {
         // SAFETY: the body and its table go into one slot.
-        self.spawn_body(spawn, |_, storage| unsafe { store(storage, Run(work)) })
+        self.spawn_body(spawn, |_, storage| unsafe { store(storage, WorkBody(work)) })
     }
 
     /// Spawns what `put` stores.
@@ -85,7 +85,7 @@ impl Operations {
         header.tag = spawn.tag;
         header.priority = spawn.priority;
         header.class = spawn.class;
-        header.kind = Kind::Queued;
+        header.kind = SlotKind::Queued;
         if let Some(profiler) = &self.profiler {
             profiler.launched(event.into(), spawn.after.names());
         }
@@ -111,7 +111,7 @@ impl Operations {
         self.spawn_callback(after, Unheard(callback));
     }
 
-    fn spawn_callback(&self, after: After<'_>, callback: impl Body) -> Event {
+    fn spawn_callback(&self, after: After<'_>, callback: impl OperationBody) -> Event {
         let event = self.spawn_inline(after, callback);
         if let Some(profiler) = &self.profiler {
             profiler.came_after(event.into(), after.names());
@@ -119,12 +119,12 @@ impl Operations {
         event
     }
 
-    pub(crate) fn spawn_inline(&self, after: After<'_>, body: impl Body) -> Event {
+    pub(crate) fn spawn_inline(&self, after: After<'_>, body: impl OperationBody) -> Event {
         self.spawn_inline_remaining(self.remaining(after), body)
     }
 
     /// [`spawn_inline`](Self::spawn_inline), with the preconditions looked at before.
-    pub(crate) fn spawn_inline_remaining(&self, mut remaining: Remaining, body: impl Body) -> Event {
+    pub(crate) fn spawn_inline_remaining(&self, mut remaining: Remaining, body: impl OperationBody) -> Event {
         let index = self.take_slot();
         let slot = self.table.slot(index);
         let event = slot.pending_event(index);
@@ -132,7 +132,7 @@ impl Operations {
         let header = unsafe { slot.header_mut() };
         // SAFETY: the body and its table go into one slot.
         header.body = Some(unsafe { store(slot.body(), body) });
-        header.kind = Kind::Inline;
+        header.kind = SlotKind::Inline;
         if let Some(ready) = self.arm_remaining(index, slot, &mut remaining) {
             self.dispatch(index, slot, ready.poisoned);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::operations::{Operations, Slot};
-use crate::events::slot::Kind;
+use crate::events::slot::SlotKind;
 use crate::events::word::Phase;
 use crate::events::{After, AlreadyTriggered, Event, EventStatus, UserEvent};
 use crate::fault::{self, Abandoned, Fault};
@@ -28,7 +28,7 @@ impl Operations {
         let index = self.take_slot();
         let slot = self.table.slot(index);
         // SAFETY: the slot was just taken.
-        unsafe { slot.header_mut() }.kind = Kind::Event;
+        unsafe { slot.header_mut() }.kind = SlotKind::Event;
         slot.word.promise();
         UserEvent { event: slot.pending_event(index), realm: self.id }
     }
@@ -119,7 +119,7 @@ impl Operations {
             // else uses slots.
             let header = unsafe { slot.header_mut() };
             let kind = std::mem::take(&mut header.kind);
-            if let (Kind::Inline | Kind::Queued, Some(table)) = (kind, header.body.take()) {
+            if let (SlotKind::Inline | SlotKind::Queued, Some(table)) = (kind, header.body.take()) {
                 // SAFETY: the slot's kind says that its body is there; the kind was taken away just now.
                 let abandon = || unsafe { (table.abandon)(slot.body(), &fault) };
                 // A panic of a destructor is reported to no thread.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::label::Tag;
 use super::record::{OperationId, Record};
-use super::{Profiler, Shared, buffer};
+use super::{Profiler, SharedProfiler, buffer};
 
 /// A thread at an operation's work. What it records until this is dropped is the operation's doing; [`end`](Self::end)
 /// records a span.
@@ -12,7 +12,7 @@ use super::{Profiler, Shared, buffer};
 /// Activities of one thread are nested: drop the last first.
 #[must_use = "the activity ends when it is dropped"]
 pub struct Activity<'a> {
-    shared: &'a Arc<Shared>,
+    shared: &'a Arc<SharedProfiler>,
     tag: Tag,
     operation: OperationId,
     outer: OperationId,

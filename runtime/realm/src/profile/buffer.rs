@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use maniple_space::AnyRect;
 
-use super::Shared;
+use super::SharedProfiler;
 use super::header::Thread;
 use super::label::{Kind, Label, LabelId, Tag};
 use super::names::common;
@@ -28,7 +28,7 @@ pub(crate) struct Records(Option<Buffer>);
 
 /// The buffer of one thread: its records, and the labels that it knows.
 pub(super) struct Buffer {
-    shared: Arc<Shared>,
+    shared: Arc<SharedProfiler>,
     thread: u32,
     /// Whose work the thread is doing.
     pub(super) current: OperationId,
@@ -47,14 +47,14 @@ thread_local! {
 
 /// Uses this thread's buffer; `None` if the thread is ending.
 #[inline]
-pub(super) fn with<R>(shared: &Arc<Shared>, using: impl FnOnce(&mut Buffer) -> R) -> Option<R> {
+pub(super) fn with<R>(shared: &Arc<SharedProfiler>, using: impl FnOnce(&mut Buffer) -> R) -> Option<R> {
     with_thread(shared, Thread::outside, using)
 }
 
 /// [`with`], for a thread that is described like this.
 #[inline]
 pub(super) fn with_thread<R>(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedProfiler>,
     thread: impl FnOnce() -> Thread,
     using: impl FnOnce(&mut Buffer) -> R,
 ) -> Option<R> {
@@ -80,7 +80,7 @@ pub(super) fn exchange(records: Records) -> Records {
 
 impl Buffer {
     #[cold]
-    fn new(shared: &Arc<Shared>, thread: Thread) -> Self {
+    fn new(shared: &Arc<SharedProfiler>, thread: Thread) -> Self {
         Self {
             shared: Arc::clone(shared),
             thread: shared.names.thread(thread),

@@ -28,7 +28,7 @@ pub(super) enum Chunk<'a> {
     /// The first.
     Header(Header),
     /// Names that later chunks use. They count on from those before.
-    Names(Names),
+    Names(RecordNames),
     /// Some of a thread's records, in the order in which it made them.
     Records {
         /// The thread's number.
@@ -42,13 +42,13 @@ pub(super) enum Chunk<'a> {
 
 /// The names that numbers in records stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Names {
+pub(super) struct RecordNames {
     pub(super) labels: Vec<Label>,
     pub(super) threads: Vec<Thread>,
     pub(super) graphs: Vec<Graph>,
 }
 
-impl Names {
+impl RecordNames {
     pub(super) fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.threads.is_empty() && self.graphs.is_empty()
     }

@@ -64,10 +64,10 @@ use output::Output;
 /// Each thread has a buffer of its own, and what it records costs it some ten nanoseconds. What is recorded after the
 /// realm has ended is dropped.
 #[derive(Clone)]
-pub struct Profiler(Arc<Shared>);
+pub struct Profiler(Arc<SharedProfiler>);
 
 /// The state that all threads share.
-struct Shared {
+struct SharedProfiler {
     clock: FineClock,
     /// The reading of another clock, which all processes can read, at the origin of this one.
     began: u64,
@@ -89,7 +89,7 @@ impl Profiler {
     /// Records into anything. It is given chunks of some ten kilobytes.
     pub fn writing_to(sink: impl Write + Send + 'static) -> Self {
         let (clock, began) = (FineClock::start(), unix_ns());
-        Self(Arc::new(Shared {
+        Self(Arc::new(SharedProfiler {
             clock,
             began,
             node: OnceLock::new(),

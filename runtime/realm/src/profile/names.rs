@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::locks::Mutex;
 
-use super::format::Names;
+use super::format::RecordNames;
 use super::header::Thread;
 use super::label::{Kind, Label, LabelId};
 use super::record::{Graph, GraphId};
@@ -55,17 +55,17 @@ const COMMON: [(Kind, &str); 12] = [
 ];
 
 /// The names of a profile, and which of them have not been written.
-pub(super) struct NameTable(Mutex<Table>);
+pub(super) struct NameTable(Mutex<NumberedNames>);
 
 #[derive(Default)]
-struct Table {
+struct NumberedNames {
     labels: HashMap<Label, LabelId>,
     threads: u32,
     graphs: u32,
-    news: Names,
+    news: RecordNames,
 }
 
-impl Table {
+impl NumberedNames {
     fn label(&mut self, label: Label) -> LabelId {
         if let Some(&id) = self.labels.get(&label) {
             return id;
@@ -79,7 +79,7 @@ impl Table {
 
 impl NameTable {
     pub(super) fn new() -> Self {
-        let mut table = Table::default();
+        let mut table = NumberedNames::default();
         for (kind, name) in COMMON {
             table.label(Label::new(kind, name));
         }
@@ -105,7 +105,7 @@ impl NameTable {
     }
 
     /// The names that have not been given out by this before.
-    pub(super) fn take_news(&self) -> Option<Names> {
+    pub(super) fn take_news(&self) -> Option<RecordNames> {
         let news = std::mem::take(&mut self.0.lock().news);
         (!news.is_empty()).then_some(news)
     }

@@ -63,9 +63,9 @@ pub(super) fn create(path: &Path) -> Result<File, ProfileError> {
 }
 
 /// The output that threads hand their records to.
-pub(super) struct Output(Mutex<State>);
+pub(super) struct Output(Mutex<OutputState>);
 
-enum State {
+enum OutputState {
     /// Nothing has been written.
     Fresh(Box<dyn Write + Send>),
     Open(Box<dyn Write + Send>),
@@ -74,17 +74,17 @@ enum State {
 
 impl Output {
     pub(super) fn new(sink: Box<dyn Write + Send>) -> Self {
-        Self(Mutex::new(State::Fresh(sink)))
+        Self(Mutex::new(OutputState::Fresh(sink)))
     }
 
     /// Writes what comes first. False if that was done before.
     pub(super) fn begin(&self, header: Header) -> bool {
         let mut state = self.0.lock();
-        match std::mem::replace(&mut *state, State::Closed(Ok(()))) {
-            State::Fresh(mut sink) => {
+        match std::mem::replace(&mut *state, OutputState::Closed(Ok(()))) {
+            OutputState::Fresh(mut sink) => {
                 let start = [&MAGIC[..], &VERSION.to_le_bytes(), &format::framed(&Chunk::Header(header))].concat();
                 let written = sink.write_all(&start);
-                *state = State::after(written, sink);
+                *state = OutputState::after(written, sink);
                 true
             }
             other => {
@@ -111,30 +111,30 @@ impl Output {
             sink.flush()
         });
         let mut state = self.0.lock();
-        if let State::Fresh(_) | State::Open(_) = *state {
-            *state = State::Closed(Ok(()));
+        if let OutputState::Fresh(_) | OutputState::Open(_) = *state {
+            *state = OutputState::Closed(Ok(()));
         }
     }
 
     /// How writing has gone so far.
     pub(super) fn outcome(&self) -> Result<(), ProfileError> {
         match &*self.0.lock() {
-            State::Closed(Err(source)) => Err(ProfileError::Write { source: Arc::clone(source) }),
+            OutputState::Closed(Err(source)) => Err(ProfileError::Write { source: Arc::clone(source) }),
             _ => Ok(()),
         }
     }
 
     fn with_sink(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
         let mut state = self.0.lock();
-        if let State::Open(sink) = &mut *state
+        if let OutputState::Open(sink) = &mut *state
             && let Err(error) = write(sink)
         {
-            *state = State::Closed(Err(Arc::new(error)));
+            *state = OutputState::Closed(Err(Arc::new(error)));
         }
     }
 }
 
-impl State {
+impl OutputState {
     fn after(written: io::Result<()>, sink: Box<dyn Write + Send>) -> Self {
         match written {
             Ok(()) => Self::Open(sink),

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::format::{self, Chunk, LARGEST_CHUNK, MAGIC, Names, VERSION};
+use super::format::{self, Chunk, LARGEST_CHUNK, MAGIC, RecordNames, VERSION};
 use super::header::{Header, Processor, Thread};
 use super::label::{Label, LabelId};
 use super::record::{Graph, GraphId, Record};
@@ -163,7 +163,7 @@ impl Recording {
     /// Whether the chunk makes sense here.
     fn add(&mut self, chunk: Chunk<'_>) -> bool {
         match chunk {
-            Chunk::Names(Names { labels, threads, graphs }) => {
+            Chunk::Names(RecordNames { labels, threads, graphs }) => {
                 self.labels.extend(labels);
                 self.graphs.extend(graphs);
                 let own = self.header.processors.first().map_or(0, |processor| processor.node);

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::Realm;
-use super::shared::{Keeper, Shared};
+use super::shared::{Keeper, SharedRealm};
 use crate::fault::install_panic_hook;
 use crate::machine::{Machine, ProcessorKind};
 use crate::operation::operations::Operations;
@@ -113,7 +113,7 @@ impl RealmBuilder {
         let lends_place = processors.len() >= cores;
         let waiting = Waiting { help_depth, lends_place, stack_of_guests: stack_size / 4 * 3 };
         let operations = Operations::new(Presence::new(&processors, cores), &own, profiler);
-        let shared = Shared::new(machine, Workers::new(operations, waiting));
+        let shared = SharedRealm::new(machine, Workers::new(operations, waiting));
         let keeper = Keeper::new(Arc::clone(&shared));
         for (worker, (processor, own)) in processors.into_iter().zip(own).enumerate() {
             let inner = Realm::new(Arc::clone(&shared), Arc::downgrade(&keeper), None);

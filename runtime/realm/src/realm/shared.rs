@@ -13,7 +13,7 @@ use crate::threads::forked::Origin;
 use crate::worker::Workers;
 
 /// The state that all handles to a realm share.
-pub(super) struct Shared {
+pub(super) struct SharedRealm {
     pub(super) operations: Arc<Operations>,
     pub(super) workers: Arc<Workers>,
     pub(super) machine: Machine,
@@ -22,7 +22,7 @@ pub(super) struct Shared {
     pub(super) origin: Origin,
 }
 
-impl Shared {
+impl SharedRealm {
     pub(super) fn new(machine: Machine, workers: Arc<Workers>) -> Arc<Self> {
         let operations = Arc::clone(&workers.operations);
         let pools = MemoryPool::for_machine(&machine);
@@ -35,12 +35,12 @@ impl Shared {
 
 /// Stops the realm when the last user handle goes away.
 pub(super) struct Keeper {
-    shared: Arc<Shared>,
+    shared: Arc<SharedRealm>,
     threads: Mutex<Vec<Thread>>,
 }
 
 impl Keeper {
-    pub(super) fn new(shared: Arc<Shared>) -> Arc<Self> {
+    pub(super) fn new(shared: Arc<SharedRealm>) -> Arc<Self> {
         Arc::new(Self { shared, threads: Mutex::default() })
     }
 

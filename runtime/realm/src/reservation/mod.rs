@@ -26,7 +26,7 @@ use smallvec::SmallVec;
 
 use crate::events::{After, Event, UserEvent};
 use crate::fault::Fault;
-use crate::operation::body::Body;
+use crate::operation::body::OperationBody;
 use crate::operation::operations::{Call, Operations};
 use lock::{EXCLUSIVE, LAST_MODE, Lock, NotHeld};
 
@@ -38,9 +38,9 @@ mod lock;
 /// lock is held, it can't be released any more: the events of the requests that wait for it are poisoned with
 /// [`NeverReleased`].
 #[derive(Clone)]
-pub struct Reservation(Arc<Shared>);
+pub struct Reservation(Arc<SharedReservation>);
 
-struct Shared {
+struct SharedReservation {
     lock: Lock,
     /// The realm that made it, whose events stand in the queue.
     operations: Weak<Operations>,
@@ -53,7 +53,7 @@ impl std::fmt::Debug for Reservation {
     }
 }
 
-impl Drop for Shared {
+impl Drop for SharedReservation {
     fn drop(&mut self) {
         let waiting = self.lock.give_up();
         // Of a realm that is gone no thread waits for events.
@@ -107,7 +107,7 @@ pub struct NeverReleased;
 impl Reservation {
     /// See [`Realm::reservation`](crate::Realm::reservation).
     pub(crate) fn new(operations: &Operations) -> Self {
-        Self(Arc::new(Shared { lock: Lock::new(), operations: operations.weak(), realm: operations.id }))
+        Self(Arc::new(SharedReservation { lock: Lock::new(), operations: operations.weak(), realm: operations.id }))
     }
 
     /// See [`Realm::acquire`](crate::Realm::acquire).
@@ -166,7 +166,7 @@ struct Acquisition {
     granted: UserEvent,
 }
 
-impl Body for Acquisition {
+impl OperationBody for Acquisition {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
         let operations = call.operations;
         operations.first_trigger(match call.fault {
@@ -182,7 +182,7 @@ impl Body for Acquisition {
 
 struct Release(Reservation);
 
-impl Body for Release {
+impl OperationBody for Release {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
         self.0.release_now(call.operations)
     }

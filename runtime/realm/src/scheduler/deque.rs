@@ -18,7 +18,7 @@ const RINGS: usize = 22;
 ///
 /// Others take at most `MOST` items at once. A model has them take fewer than they do.
 pub(crate) struct Deque<const MOST: usize = 32> {
-    shared: Arc<Shared>,
+    shared: Arc<SharedDeque>,
     /// As in `shared`.
     back: Cell<u32>,
     /// `front` as it was seen: it may have moved on since.
@@ -27,9 +27,9 @@ pub(crate) struct Deque<const MOST: usize = 32> {
 }
 
 /// The end of others.
-pub(crate) struct Stealer<const MOST: usize = 32>(Arc<Shared>);
+pub(crate) struct Stealer<const MOST: usize = 32>(Arc<SharedDeque>);
 
-struct Shared {
+struct SharedDeque {
     /// Changed by a thief that takes items at the front, and by the worker to have a thief fail that is about to take
     /// some.
     front: CachePadded<AtomicU64>,
@@ -60,7 +60,7 @@ fn distance(front: u32, back: u32) -> i32 {
     back.wrapping_sub(front) as i32
 }
 
-impl Shared {
+impl SharedDeque {
     /// A ring of which the first has this room.
     #[inline]
     fn ring(&self, index: usize, first: usize) -> &[AtomicU32] {
@@ -77,7 +77,7 @@ impl<const MOST: usize> Deque<MOST> {
     const FIRST_ROOM: usize = 2 * MOST.next_power_of_two();
 
     pub(crate) fn new() -> Self {
-        let shared = Shared {
+        let shared = SharedDeque {
             front: CachePadded::new(AtomicU64::new(0)),
             back: CachePadded::new(AtomicU32::new(0)),
             ring: AtomicU32::new(0),

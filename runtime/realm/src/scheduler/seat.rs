@@ -10,7 +10,7 @@ use crate::sync::{Arc, AtomicU32, Mutex, Ordering, Parker};
 /// The seat of one worker. What belongs to the worker's thread alone is the *place*: it goes from hand to hand, and
 /// only its holder may use it.
 pub(crate) struct Seat<P> {
-    state: Mutex<State<P>>,
+    state: Mutex<SeatState<P>>,
     /// Whether a guest waits for the place, as `state` says. The worker's own thread looks here, without the lock,
     /// after each thing that it has done.
     is_wanted: AtomicU32,
@@ -20,7 +20,7 @@ pub(crate) struct Seat<P> {
     own_thread: Parker,
 }
 
-struct State<P> {
+struct SeatState<P> {
     holder: Holder<P>,
     /// How often a guest has left that had done something.
     visits: u64,
@@ -49,7 +49,7 @@ const NAPS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_mil
 
 impl<P> Seat<P> {
     pub(crate) fn new() -> Self {
-        let state = State { holder: Holder::Own(None), visits: 0, is_told_of_leaving: false };
+        let state = SeatState { holder: Holder::Own(None), visits: 0, is_told_of_leaving: false };
         Self {
             state: Mutex::new(state),
             is_wanted: AtomicU32::new(0),

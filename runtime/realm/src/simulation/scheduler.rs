@@ -33,7 +33,7 @@ struct Sleeper {
     pause: Pause,
     /// The place where it waits, if that is captured.
     place: Option<Backtrace>,
-    state: State,
+    state: ThreadState,
 }
 
 impl Sleeper {
@@ -47,13 +47,13 @@ impl Sleeper {
 }
 
 /// The state that the crate keeps for each thread, and that a thread would find changed after a turn of another one.
-struct State {
+struct ThreadState {
     worker: *const Local,
     catching: u32,
     is_stranded: bool,
 }
 
-impl State {
+impl ThreadState {
     const NEW: Self = Self { worker: ptr::null(), catching: 0, is_stranded: false };
 
     /// Puts this in place of what there is.
@@ -225,7 +225,8 @@ impl Scheduler {
             YIELDER.set(yielder);
             body();
         });
-        let sleeper = Sleeper { name, process, is_first, body, pause: Pause::Turn, place: None, state: State::NEW };
+        let sleeper =
+            Sleeper { name, process, is_first, body, pause: Pause::Turn, place: None, state: ThreadState::NEW };
         self.threads.borrow_mut().push(Some(sleeper));
         Ok(())
     }

@@ -15,12 +15,12 @@ const STACK: usize = 256 << 10;
 ///
 /// A ticker that is dropped calls no more; a caller that needs the thread to have ended [stops](Self::stop) it.
 pub struct Ticker {
-    state: Arc<State>,
+    state: Arc<TickerState>,
     thread: Option<Thread>,
 }
 
 #[derive(Default)]
-struct State {
+struct TickerState {
     is_stopped: AtomicBool,
     parker: Parker,
 }
@@ -31,7 +31,7 @@ impl Ticker {
     /// # Errors
     /// The system's, if it has no thread for it.
     pub fn start(name: &str, every: Duration, mut tick: impl FnMut() + Send + 'static) -> io::Result<Self> {
-        let state = Arc::new(State::default());
+        let state = Arc::new(TickerState::default());
         let own = Arc::clone(&state);
         let thread = Thread::start(name.to_owned(), STACK, move || {
             while !own.parker.park_for(every) && !own.is_stopped.load(Ordering::SeqCst) {

@@ -6,7 +6,7 @@
 use maniple_space::{AnyPoint, AnySpace, IndexSpace, Membership, Point, for_dimension};
 
 use super::kernels::{Opaque, with_usual_size};
-use super::runs::{Run, for_each_run};
+use super::runs::{PointRun, for_each_run};
 use super::{InstanceField, Side, TransferError};
 use crate::layout::{FieldAddress, FieldLayout};
 use crate::machine::MemoryId;
@@ -133,7 +133,7 @@ impl Indirection {
         let follow_run = follow_run_of::<E>(size, self.direction);
         let through = Through { targets: targets.membership(), far, layout: &self.far.layout, size, dangling };
         let mut dangles = false;
-        let visit = |run: Run<2>| {
+        let visit = |run: PointRun<2>| {
             if dangles && self.dangling == Dangling::Fail {
                 return;
             }
@@ -191,7 +191,7 @@ struct Through<'a, const E: usize> {
 }
 
 /// Follows the pointers of one run: `(through, first pointer, first near value, run)`. Returns whether one dangled.
-type FollowRun<const E: usize> = unsafe fn(&Through<'_, E>, *const u8, *mut u8, Run<2>) -> bool;
+type FollowRun<const E: usize> = unsafe fn(&Through<'_, E>, *const u8, *mut u8, PointRun<2>) -> bool;
 
 /// Stands for a size that is known only when running.
 const UNUSUAL: usize = 0;
@@ -214,7 +214,7 @@ unsafe fn follow_run<const E: usize, const SIZE: usize, const GATHER: bool>(
     through: &Through<'_, E>,
     pointers: *const u8,
     near: *mut u8,
-    run: Run<2>,
+    run: PointRun<2>,
 ) -> bool {
     // What the loop needs is copied to locals, since for all that the compiler knows each value written may change it.
     match through.layout.single().and_then(FieldAddress::affine).filter(|_| through.targets.is_dense()) {
@@ -241,7 +241,7 @@ unsafe fn follow_each<const E: usize, const SIZE: usize, const GATHER: bool>(
     through: &Through<'_, E>,
     pointers: *const u8,
     near: *mut u8,
-    run: Run<2>,
+    run: PointRun<2>,
     locate: impl Fn(Point<E>) -> Option<isize>,
 ) -> bool {
     let Through { far, size, dangling, .. } = *through;

@@ -16,7 +16,7 @@ const TRANSPOSED_CHUNK: usize = 32;
 
 /// Points at equal distances in each of `N` instances.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Run<const N: usize> {
+pub(super) struct PointRun<const N: usize> {
     /// The offset of the first value from the base of each instance, in bytes.
     pub offsets: [usize; N],
     /// The bytes from one value to the next.
@@ -31,7 +31,7 @@ pub(super) struct Run<const N: usize> {
 pub(super) fn for_each_run<const D: usize, const N: usize>(
     rects: impl IntoIterator<Item = Rect<D>>,
     layouts: [&FieldLayout; N],
-    mut visit: impl FnMut(Run<N>),
+    mut visit: impl FnMut(PointRun<N>),
 ) {
     if layouts.iter().all(|layout| layout.single().is_some()) {
         return for_each_run_at(rects, layouts.map(FieldLayout::ranked), visit);
@@ -47,14 +47,14 @@ pub(super) fn for_each_run<const D: usize, const N: usize>(
 /// Keeps a run until it is known whether the next one continues it: rectangles that are apart may be stored next to
 /// each other.
 #[inline]
-fn join<const N: usize>(joined: &mut Option<Run<N>>, next: Run<N>, visit: &mut impl FnMut(Run<N>)) {
+fn join<const N: usize>(joined: &mut Option<PointRun<N>>, next: PointRun<N>, visit: &mut impl FnMut(PointRun<N>)) {
     let Some(run) = joined else {
         *joined = Some(next);
         return;
     };
     let last = |side: usize| run.offsets[side] as isize + run.strides[side] * (run.count as isize - 1);
     let steps: [isize; N] = std::array::from_fn(|side| next.offsets[side] as isize - last(side));
-    let fits = |run: &Run<N>| run.count == 1 || run.strides == steps;
+    let fits = |run: &PointRun<N>| run.count == 1 || run.strides == steps;
     if fits(run) && fits(&next) {
         run.strides = steps;
         run.count += next.count;
@@ -72,7 +72,7 @@ fn for_each_part<const D: usize, const N: usize>(
     rect: Rect<D>,
     sides: &mut [Part<'_>; N],
     side: usize,
-    visit: &mut impl FnMut(Run<N>),
+    visit: &mut impl FnMut(PointRun<N>),
 ) {
     let Some(&mut (layout, _, mut near)) = sides.get_mut(side) else {
         return for_each_run_at([rect], std::array::from_fn(|side| &sides[side].1), visit);
@@ -88,7 +88,7 @@ fn for_each_part<const D: usize, const N: usize>(
 fn for_each_run_at<const D: usize, const N: usize>(
     rects: impl IntoIterator<Item = Rect<D>>,
     addresses: [&FieldAddress; N],
-    mut visit: impl FnMut(Run<N>),
+    mut visit: impl FnMut(PointRun<N>),
 ) {
     let order = loop_order::<D, N>(addresses);
     let affine = addresses.iter().all(|address| address.is_affine());
@@ -113,8 +113,13 @@ fn loop_order<const D: usize, const N: usize>(addresses: [&FieldAddress; N]) -> 
     order
 }
 
-fn straight<const N: usize>(addresses: [&FieldAddress; N], linear: [i64; N], steps: [i64; N], count: usize) -> Run<N> {
-    Run {
+fn straight<const N: usize>(
+    addresses: [&FieldAddress; N],
+    linear: [i64; N],
+    steps: [i64; N],
+    count: usize,
+) -> PointRun<N> {
+    PointRun {
         offsets: std::array::from_fn(|side| addresses[side].offset_of_linear(linear[side] as usize)),
         strides: std::array::from_fn(|side| steps[side] as isize * addresses[side].pitch() as isize),
         count,
@@ -126,7 +131,7 @@ fn cut<const N: usize>(
     mut linear: [i64; N],
     steps: [i64; N],
     mut count: usize,
-    visit: &mut impl FnMut(Run<N>),
+    visit: &mut impl FnMut(PointRun<N>),
 ) {
     while count > 0 {
         let straight_in = |side: usize| addresses[side].straight_run(linear[side] as usize, steps[side]);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Local, Workers};
 use crate::events::{After, Event};
 use crate::fault::{Abandoned, Fault};
-use crate::operation::body::Body;
+use crate::operation::body::OperationBody;
 use crate::operation::breakdown::Whom;
 use crate::operation::operations::Call;
 use crate::operation::settle::settling;
@@ -33,7 +33,7 @@ thread_local! {
 /// Unparks a thread.
 pub(super) struct Unpark(pub(super) Arc<Parker>);
 
-impl Body for Unpark {
+impl OperationBody for Unpark {
     fn call(self, _: Call<'_>) -> Result<(), Arc<Fault>> {
         self.0.unpark();
         Ok(())
@@ -47,7 +47,7 @@ impl Body for Unpark {
 /// Wakes a worker.
 pub(super) struct WakeWorker(pub(super) usize);
 
-impl Body for WakeWorker {
+impl OperationBody for WakeWorker {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
         call.operations.presence.sleep.wake(self.0);
         Ok(())

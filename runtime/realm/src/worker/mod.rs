@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::events::Event;
-use crate::events::slot::Header;
+use crate::events::slot::SlotHeader;
 use crate::graph::active::{Active, Claimed};
-use crate::graph::registry::{Known, Registry};
+use crate::graph::registry::{KnownGraphs, Registry};
 use crate::machine::ProcessorId;
 pub use crate::operation::WorkerContext;
 use crate::operation::job::Job;
@@ -53,7 +53,7 @@ pub(crate) struct Local {
     /// While it last waited for a node of others, it ran that itself: their worker may not have a core.
     has_stolen: Cell<bool>,
     /// The graphs to look at.
-    known: RefCell<Known>,
+    known: RefCell<KnownGraphs>,
     /// Nodes of graphs were run last: it is the operations' turn.
     served: Cell<bool>,
     /// The observations that it makes on watch.
@@ -375,7 +375,7 @@ impl Local {
 #[cold]
 fn begin_activity<'a>(profiler: &'a Profiler, slot: &Slot, event: Event) -> Activity<'a> {
     // SAFETY: the operation is ready and this worker's.
-    let &Header { tag, class, .. } = unsafe { slot.header() };
+    let &SlotHeader { tag, class, .. } = unsafe { slot.header() };
     let tag = match class {
         _ if tag != Tag::NONE => tag,
         Class::Task => Tag::of(common::TASK),

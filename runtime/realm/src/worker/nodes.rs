@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use super::{Found, Local, WorkerContext};
 use crate::events::Event;
 use crate::graph::active::{Active, Claimed, Who};
-use crate::graph::registry::Known;
+use crate::graph::registry::KnownGraphs;
 
 /// So many nodes are run before the worker looks whether there are operations.
 const NODES_IN_A_ROW: usize = 64;
@@ -44,7 +44,7 @@ impl Local {
     }
 
     #[inline]
-    fn refresh(&self, known: &mut Known) {
+    fn refresh(&self, known: &mut KnownGraphs) {
         if !self.graphs.is_current(known) {
             // What goes with a graph may be the program's, and panic.
             self.operations().unheard(|| "letting go of graphs".to_owned(), || self.graphs.refresh(known));

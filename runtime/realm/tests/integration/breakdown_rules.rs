@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Wake, Waker};
 
-use maniple_realm::graph::{Graph, GraphSpec, GraphWork, NodeSpec, Place};
+use maniple_realm::graph::{Graph, GraphPlace, GraphSpec, GraphWork, NodeSpec};
 use maniple_realm::{Breakdown, Fault, Job, Realm, Spawn, WorkerContext};
 
 fn realm(workers: usize) -> Realm {
@@ -111,11 +111,11 @@ fn a_waker_that_panics_ends_every_wait() {
 struct EndPanics;
 
 impl GraphWork for EndPanics {
-    fn run(&self, _: Place, _: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+    fn run(&self, _: GraphPlace, _: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         Ok(())
     }
 
-    fn poisoned(&self, _: Place, _: &Arc<Fault>) {}
+    fn poisoned(&self, _: GraphPlace, _: &Arc<Fault>) {}
 
     fn stage_ended(&self, _: u64, _: u32) {}
 

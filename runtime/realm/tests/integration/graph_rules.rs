@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use maniple_realm::graph::{Edge, Graph, GraphRuns, GraphSpec, GraphWork, NodeSpec, Place};
+use maniple_realm::graph::{Edge, Graph, GraphPlace, GraphRuns, GraphSpec, GraphWork, NodeSpec};
 use maniple_realm::{Fault, Realm, UserEvent, WorkerContext};
 use parking_lot::Mutex;
 use proptest::prelude::*;
@@ -37,8 +37,8 @@ type StageEnd = (u64, u32, u64);
 
 struct Log {
     moments: AtomicU64,
-    fates: Mutex<Vec<(Place, Fate)>>,
-    fails: Vec<Place>,
+    fates: Mutex<Vec<(GraphPlace, Fate)>>,
+    fails: Vec<GraphPlace>,
     stages: Mutex<Vec<StageEnd>>,
     runs_left: AtomicU64,
     armed: Mutex<Vec<u64>>,
@@ -53,7 +53,7 @@ impl Log {
 }
 
 impl GraphWork for Log {
-    fn run(&self, place: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+    fn run(&self, place: GraphPlace, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         let begin = self.moment();
         let end = self.moment();
         if self.fails.contains(&place) {
@@ -67,7 +67,7 @@ impl GraphWork for Log {
         Ok(())
     }
 
-    fn poisoned(&self, place: Place, fault: &Arc<Fault>) {
+    fn poisoned(&self, place: GraphPlace, fault: &Arc<Fault>) {
         let at = self.moment();
         self.fates.lock().push((place, Fate::Poisoned { at, reason: fault.to_string() }));
     }
@@ -104,8 +104,8 @@ fn run(
     spec: &GraphSpec,
     workers: usize,
     runs: u64,
-    (fails, openings): (&[Place], &[Opening]),
-) -> (Vec<(Place, Fate)>, Vec<StageEnd>, Vec<Answer>) {
+    (fails, openings): (&[GraphPlace], &[Opening]),
+) -> (Vec<(GraphPlace, Fate)>, Vec<StageEnd>, Vec<Answer>) {
     let realm = Realm::builder().workers(workers).build().unwrap();
     let graph = Arc::new(Graph::new(spec, realm.processors()));
     let done = realm.user_event();
@@ -204,16 +204,16 @@ fn specs() -> impl Strategy<Value = GraphSpec> {
 }
 
 /// Which nodes fail or are poisoned, by a walk in program order.
-fn poisoned(spec: &GraphSpec, runs: u64, fails: &[Place]) -> Vec<Place> {
-    let mut poisoned: Vec<Place> = Vec::new();
+fn poisoned(spec: &GraphSpec, runs: u64, fails: &[GraphPlace]) -> Vec<GraphPlace> {
+    let mut poisoned: Vec<GraphPlace> = Vec::new();
     for run in 0..runs {
         for (node, what) in spec.nodes.iter().enumerate() {
-            let place = Place { node: node as u32, run };
+            let place = GraphPlace { node: node as u32, run };
             let same = what.after.iter().map(|edge| (edge, run));
             let previous = what.after_previous.iter().filter(|_| run > 0).map(|edge| (edge, run.wrapping_sub(1)));
             let needs = same
                 .chain(previous)
-                .any(|(edge, run)| edge.needs && poisoned.contains(&Place { node: edge.node, run }));
+                .any(|(edge, run)| edge.needs && poisoned.contains(&GraphPlace { node: edge.node, run }));
             if needs || fails.contains(&place) {
                 poisoned.push(place);
             }
@@ -230,11 +230,11 @@ proptest! {
         spec in specs(), workers in 1_usize..5, failing in proptest::collection::vec((0_u32..30, 0_u64..12), 0..3)
     ) {
         const RUNS: u64 = 12;
-        let fails: Vec<Place> = failing.iter().map(|&(node, run)| Place { node, run }).collect();
+        let fails: Vec<GraphPlace> = failing.iter().map(|&(node, run)| GraphPlace { node, run }).collect();
         let (fates, stages, _) = run(&spec, workers, RUNS, (&fails, &[Opening::Watched]));
         prop_assert_eq!(fates.len(), spec.nodes.len() * RUNS as usize, "each node once a run");
         let fate = |node: u32, run: u64| {
-            &fates.iter().find(|(place, _)| *place == Place { node, run }).expect("it ran").1
+            &fates.iter().find(|(place, _)| *place == GraphPlace { node, run }).expect("it ran").1
         };
         for (place, mine) in &fates {
             let node = &spec.nodes[place.node as usize];
@@ -252,7 +252,7 @@ proptest! {
             prop_assert!(mine.end() < *end, "a stage ends after its nodes");
         }
         prop_assert_eq!(stages.len() as u64, u64::from(spec.stages) * RUNS);
-        let mut bad: Vec<Place> =
+        let mut bad: Vec<GraphPlace> =
             fates.iter().filter(|(_, fate)| !matches!(fate, Fate::Ran { .. })).map(|(place, _)| *place).collect();
         bad.sort_by_key(|place| (place.run, place.node));
         prop_assert_eq!(bad, poisoned(&spec, RUNS, &fails));
@@ -264,7 +264,7 @@ proptest! {
         failing in proptest::collection::vec((0_u32..30, 0_u64..24), 0..3),
     ) {
         const RUNS: u64 = 24;
-        let fails: Vec<Place> = failing.iter().map(|&(node, run)| Place { node, run }).collect();
+        let fails: Vec<GraphPlace> = failing.iter().map(|&(node, run)| GraphPlace { node, run }).collect();
         let (fates, told, answers) = run(&spec, workers, RUNS, (&fails, &openings));
         for (run, stage) in (0..RUNS).flat_map(|run| (0..spec.stages).map(move |stage| (run, stage))) {
             let nodes = || fates.iter().filter(|(place, _)| place.run == run && spec.nodes[place.node as usize].stage == stage);
@@ -411,11 +411,11 @@ fn a_node_that_takes_nothing_runs_though_its_stage_fails() {
 struct Sluggish(Arc<AtomicU64>);
 
 impl GraphWork for Sluggish {
-    fn run(&self, _: Place, _: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+    fn run(&self, _: GraphPlace, _: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         Ok(())
     }
 
-    fn poisoned(&self, _: Place, _: &Arc<Fault>) {}
+    fn poisoned(&self, _: GraphPlace, _: &Arc<Fault>) {}
 
     fn stage_ended(&self, _: u64, _: u32) {}
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread::{self, ThreadId};
 
-use maniple_realm::graph::{Edge, Graph, GraphRuns, GraphSpec, GraphWork, NodeSpec, Place};
+use maniple_realm::graph::{Edge, Graph, GraphPlace, GraphRuns, GraphSpec, GraphWork, NodeSpec};
 use maniple_realm::profile::{Profiler, Record, Recording};
 use maniple_realm::{Event, Fault, Realm, Spawn, Target, UserEvent, WorkerContext};
 use parking_lot::Mutex;
@@ -29,14 +29,14 @@ struct Chain {
 }
 
 impl GraphWork for Chain {
-    fn run(&self, _: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+    fn run(&self, _: GraphPlace, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         self.threads.lock().insert(thread::current().id());
         self.processors.lock().insert(context.processor().0);
         (self.body)(context);
         Ok(())
     }
 
-    fn poisoned(&self, _: Place, _: &Arc<Fault>) {}
+    fn poisoned(&self, _: GraphPlace, _: &Arc<Fault>) {}
 
     fn stage_ended(&self, run: u64, _: u32) {
         let end = self.ends.lock()[(run % DEPTH) as usize].take();

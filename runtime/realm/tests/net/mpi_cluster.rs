@@ -22,7 +22,7 @@ use bytes::Bytes;
 use maniple_realm::machine::NodeId;
 use maniple_realm::net::frame::{Body, Callback, Frame, Header, Violation};
 use maniple_realm::net::mpi::{Mpi as RealTransport, Settings};
-use maniple_realm::net::transport::{Close, Flush, Frames, Place, Receiver, Transport};
+use maniple_realm::net::transport::{BytesPlace, Close, Flush, Frames, Receiver, Transport};
 use maniple_realm::net::{Endpoint, HandlerId, Handlers, Loss, Options, Segment, Span};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
@@ -170,13 +170,13 @@ struct Strings {
 }
 
 impl Strings {
-    fn ask(&self, report: &Report) -> Result<Place, Violation> {
+    fn ask(&self, report: &Report) -> Result<BytesPlace, Violation> {
         let _turn = self.speaking.lock();
         // When the test is over, nothing matters.
         let answer = tell(&self.socket, report).ok().and_then(|()| self.answers.lock().recv().ok());
         match answer {
-            Some(Answer::Done) => Ok(Place::Memory(Segment::from_vec(Vec::new()).whole())),
-            Some(Answer::Nowhere) | None => Ok(Place::Nowhere),
+            Some(Answer::Done) => Ok(BytesPlace::Memory(Segment::from_vec(Vec::new()).whole())),
+            Some(Answer::Nowhere) | None => Ok(BytesPlace::Nowhere),
             Some(Answer::NoHandler(handler)) => Err(Violation::NoHandler(HandlerId(handler))),
             Some(Answer::OutOfPlace(words)) => Err(Violation::OutOfPlace(words.leak())),
         }
@@ -189,14 +189,14 @@ thread_local! {
 }
 
 impl Receiver for Strings {
-    fn place(&self, from: NodeId, header: &Header, length: usize) -> Result<Place, Violation> {
+    fn place(&self, from: NodeId, header: &Header, length: usize) -> Result<BytesPlace, Violation> {
         let header = header.encode(0, 0).as_slice().to_vec();
         Ok(match self.ask(&Report::Place { from: from.0, header, length })? {
-            Place::Nowhere => Place::Nowhere,
-            Place::Memory(_) => {
+            BytesPlace::Nowhere => BytesPlace::Nowhere,
+            BytesPlace::Memory(_) => {
                 let span = Segment::from_vec(vec![0; length]).whole();
                 PLACED.replace(Some(span.clone()));
-                Place::Memory(span)
+                BytesPlace::Memory(span)
             }
         })
     }
@@ -290,7 +290,7 @@ impl Remote {
     }
 
     /// The answer; none if all is over.
-    fn deal_with(&self, report: Report, placing: &mut Option<Place>) -> Option<Answer> {
+    fn deal_with(&self, report: Report, placing: &mut Option<BytesPlace>) -> Option<Answer> {
         let receiver = self.receiver.wait();
         let header = |bytes: &[u8]| Header::decode(bytes).unwrap().unwrap().header;
         let result = match report {
@@ -304,7 +304,7 @@ impl Remote {
             Report::Placed { from, header: bytes, bytes: body } => {
                 let header = header(&bytes);
                 match placing.take() {
-                    Some(Place::Memory(span)) => {
+                    Some(BytesPlace::Memory(span)) => {
                         span.write(|place| place.copy_from_slice(&body));
                         receiver.placed(NodeId(from), &header, body.len());
                     }
@@ -329,7 +329,7 @@ impl Remote {
             Report::Ended => return None,
         };
         Some(match result {
-            Ok(()) if matches!(placing, Some(Place::Nowhere)) => Answer::Nowhere,
+            Ok(()) if matches!(placing, Some(BytesPlace::Nowhere)) => Answer::Nowhere,
             Ok(()) => Answer::Done,
             Err(Violation::NoHandler(handler)) => Answer::NoHandler(handler.0),
             Err(violation) => Answer::OutOfPlace(violation.to_string()),

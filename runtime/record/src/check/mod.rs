@@ -32,7 +32,7 @@ pub use violation::{Data, Violation};
 
 use crate::record::Record;
 use atoms::Atoms;
-use order::Order;
+use order::OperationOrder;
 use versions::Versions;
 
 /// The result of a check that found all well: how much of the record there was to check.
@@ -78,7 +78,7 @@ pub fn check(record: &Record) -> Result<Proof, Violation> {
     if let Some(&task) = record.unfinished.first() {
         return Err(Violation::Unfinished { task: record.name(task) });
     }
-    let order = Order::of(record)?;
+    let order = OperationOrder::of(record)?;
     let (atoms, mut versions) = (Atoms::of_record(record), Versions::of_record(record));
     let program = program::program_order(record);
     mapping::check_mapping_order(record, &program, &atoms)?;

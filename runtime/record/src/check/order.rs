@@ -10,7 +10,7 @@ use crate::record::{Kind, Record};
 /// which.
 ///
 /// Operations are known by their positions in the record.
-pub(crate) struct Order {
+pub(crate) struct OperationOrder {
     /// The operations each of which directly precedes one, by that one.
     before: Vec<Vec<u32>>,
     /// All operations, each behind all that precede it.
@@ -32,7 +32,7 @@ const ASKED_AT_ONCE: usize = if cfg!(test) { 64 } else { 1024 };
 
 type Reached = [u64; ASKED_AT_ONCE / 64];
 
-impl Order {
+impl OperationOrder {
     /// Finds the order.
     ///
     /// # Errors
@@ -194,7 +194,7 @@ mod tests {
                 after: after.iter().map(|&earlier| OperationNumber(earlier)).collect(),
             });
             let record = Record { operations: operations.collect(), ..Record::default() };
-            let order = Order::of(&record).expect("edges go back");
+            let order = OperationOrder::of(&record).expect("edges go back");
             prop_assert_eq!(order.sequence().len(), graph.len());
 
             let mut all: Vec<BTreeSet<u64>> = Vec::new();

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::check::atoms::Atoms;
-use crate::check::order::{Order, Question};
+use crate::check::order::{OperationOrder, Question};
 use crate::check::program::{Expected, data, each_atom};
 use crate::check::versions::{Refused, Version, Versions};
 use crate::check::violation::{Data, Violation};
@@ -21,7 +21,7 @@ pub(crate) struct Spot {
 }
 
 /// The content of a spot, and the operations that have used it since it was last changed.
-struct Cell {
+struct ReplayCell {
     version: Version,
     changed_by: Option<u32>,
     /// Operations that have read it since then.
@@ -47,28 +47,28 @@ pub(crate) struct Replayed {
 /// these are.
 pub(crate) fn replay(
     record: &Record,
-    order: &Order,
+    order: &OperationOrder,
     atoms: &Atoms,
     versions: &mut Versions,
     expected: &Expected,
 ) -> Replayed {
     let replayed = Replayed { questions: FxHashMap::default(), violation: None, reads: 0, contributions: 0 };
-    let mut machine = Machine { record, atoms, versions, cells: FxHashMap::default(), replayed };
+    let mut machine = ReplayMachine { record, atoms, versions, cells: FxHashMap::default(), replayed };
     for &position in order.sequence() {
         machine.play(position, expected);
     }
     machine.replayed
 }
 
-struct Machine<'a> {
+struct ReplayMachine<'a> {
     record: &'a Record,
     atoms: &'a Atoms,
     versions: &'a mut Versions,
-    cells: FxHashMap<Spot, Cell>,
+    cells: FxHashMap<Spot, ReplayCell>,
     replayed: Replayed,
 }
 
-impl<'a> Machine<'a> {
+impl<'a> ReplayMachine<'a> {
     fn play(&mut self, position: u32, expected: &Expected) {
         let record = self.record;
         let Some(operation) = record.operations.get(position as usize) else { return };
@@ -259,11 +259,11 @@ impl Spot {
 }
 
 /// A spot's cell. At first it holds nothing, or if it is in a buffer no contributions.
-fn cell<'c>(cells: &'c mut FxHashMap<Spot, Cell>, record: &Record, spot: Spot) -> &'c mut Cell {
+fn cell<'c>(cells: &'c mut FxHashMap<Spot, ReplayCell>, record: &Record, spot: Spot) -> &'c mut ReplayCell {
     cells.entry(spot).or_insert_with(|| {
         let is_buffer = record.instances.get(&spot.instance).is_some_and(|instance| instance.buffer.is_some());
         let version = if is_buffer { Versions::IDENTITY } else { Versions::NOTHING };
-        Cell { version, changed_by: None, readers: SmallVec::new() }
+        ReplayCell { version, changed_by: None, readers: SmallVec::new() }
     })
 }
 

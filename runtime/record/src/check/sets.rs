@@ -11,14 +11,14 @@ pub(crate) struct Set(u32);
 /// A set is a binary tree over the numbers up to a limit, whose leaves are words of 64 bits; equal trees are one. So
 /// two sets are compared at once, and joined in the time that walking their common part takes.
 pub(crate) struct Sets {
-    nodes: Vec<Node>,
-    known: FxHashMap<Node, Set>,
+    nodes: Vec<SetNode>,
+    known: FxHashMap<SetNode, Set>,
     /// Forks above each leaf.
     height: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Node {
+enum SetNode {
     Empty,
     Leaf(u64),
     Fork(Set, Set),
@@ -36,7 +36,7 @@ impl Sets {
         let words = limit.div_ceil(1 << WORD).max(1);
         let mut sets =
             Self { nodes: Vec::new(), known: FxHashMap::default(), height: words.next_power_of_two().ilog2() };
-        sets.keep(Node::Empty);
+        sets.keep(SetNode::Empty);
         sets
     }
 
@@ -45,10 +45,10 @@ impl Sets {
 
     /// The set of one number.
     pub(crate) fn of(&mut self, number: u32) -> Set {
-        let mut set = self.keep(Node::Leaf(1 << (number % (1 << WORD))));
+        let mut set = self.keep(SetNode::Leaf(1 << (number % (1 << WORD))));
         for level in 0..self.height {
             let is_right = number >> (WORD + level) & 1 == 1;
-            set = self.keep(if is_right { Node::Fork(Self::EMPTY, set) } else { Node::Fork(set, Self::EMPTY) });
+            set = self.keep(if is_right { SetNode::Fork(Self::EMPTY, set) } else { SetNode::Fork(set, Self::EMPTY) });
         }
         set
     }
@@ -64,16 +64,16 @@ impl Sets {
     /// The union of two trees of a height whose numbers begin with `base`.
     fn union_at(&mut self, height: u32, base: u32, a: Set, b: Set) -> Result<Set, Common> {
         match (self.nodes[a.0 as usize], self.nodes[b.0 as usize]) {
-            (Node::Empty, _) => Ok(b),
-            (_, Node::Empty) => Ok(a),
-            (Node::Fork(a_left, a_right), Node::Fork(b_left, b_right)) => {
+            (SetNode::Empty, _) => Ok(b),
+            (_, SetNode::Empty) => Ok(a),
+            (SetNode::Fork(a_left, a_right), SetNode::Fork(b_left, b_right)) => {
                 let left = self.union_at(height - 1, base, a_left, b_left)?;
                 let right = self.union_at(height - 1, base + (1 << (WORD + height - 1)), a_right, b_right)?;
-                Ok(self.keep(Node::Fork(left, right)))
+                Ok(self.keep(SetNode::Fork(left, right)))
             }
-            (Node::Leaf(a), Node::Leaf(b)) if a & b == 0 => Ok(self.keep(Node::Leaf(a | b))),
-            (Node::Leaf(a), Node::Leaf(b)) => Err(Common(base + (a & b).trailing_zeros())),
-            (Node::Leaf(_), Node::Fork(..)) | (Node::Fork(..), Node::Leaf(_)) => {
+            (SetNode::Leaf(a), SetNode::Leaf(b)) if a & b == 0 => Ok(self.keep(SetNode::Leaf(a | b))),
+            (SetNode::Leaf(a), SetNode::Leaf(b)) => Err(Common(base + (a & b).trailing_zeros())),
+            (SetNode::Leaf(_), SetNode::Fork(..)) | (SetNode::Fork(..), SetNode::Leaf(_)) => {
                 unreachable!("trees of one height have their leaves at one depth")
             }
         }
@@ -85,11 +85,11 @@ impl Sets {
         let mut open = vec![(set, self.height, 0)];
         while let Some((set, height, base)) = open.pop() {
             match self.nodes[set.0 as usize] {
-                Node::Empty => {}
-                Node::Leaf(bits) => {
+                SetNode::Empty => {}
+                SetNode::Leaf(bits) => {
                     found.extend((0..1 << WORD).filter(|bit| bits >> bit & 1 == 1).map(|bit: u32| base + bit));
                 }
-                Node::Fork(left, right) => {
+                SetNode::Fork(left, right) => {
                     open.push((right, height - 1, base + (1 << (WORD + height - 1))));
                     open.push((left, height - 1, base));
                 }
@@ -98,7 +98,7 @@ impl Sets {
         found
     }
 
-    fn keep(&mut self, node: Node) -> Set {
+    fn keep(&mut self, node: SetNode) -> Set {
         *self.known.entry(node).or_insert_with(|| {
             self.nodes.push(node);
             Set(self.nodes.len() as u32 - 1)

@@ -7,7 +7,7 @@ use crate::picture::graph::Graph;
 /// with labels spans at least two, so that the labels have a place.
 pub(super) struct Layered {
     /// The content of each place.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<LayerPlace>,
     /// The places of each layer, from left to right.
     pub(super) layers: Vec<Vec<usize>>,
     /// For each edge of the graph, the places that it goes through, from the first to the last.
@@ -19,7 +19,7 @@ pub(super) struct Layered {
 
 /// The content of a place. Nodes have the first places, in their order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum LayerPlace {
     /// The node of this position.
     Node(usize),
     /// A line on its way.
@@ -37,7 +37,7 @@ impl Layered {
         let layer = layers_of(graph);
         let count = layer.iter().max().map_or(0, |last| last + 1);
         let mut layered = Self {
-            places: (0..graph.nodes.len()).map(Place::Node).collect(),
+            places: (0..graph.nodes.len()).map(LayerPlace::Node).collect(),
             layers: vec![Vec::new(); count],
             paths: Vec::with_capacity(graph.edges.len()),
             above: vec![Vec::new(); graph.nodes.len()],
@@ -50,7 +50,7 @@ impl Layered {
             let middle = between.start + between.len() / 2;
             for layer in between {
                 let has_labels = layer == middle && !edge.labels.is_empty();
-                path.push(layered.add(if has_labels { Place::Labels(index) } else { Place::Line }, layer));
+                path.push(layered.add(if has_labels { LayerPlace::Labels(index) } else { LayerPlace::Line }, layer));
             }
             path.push(edge.to);
             for step in path.windows(2) {
@@ -63,7 +63,7 @@ impl Layered {
         layered
     }
 
-    fn add(&mut self, place: Place, layer: usize) -> usize {
+    fn add(&mut self, place: LayerPlace, layer: usize) -> usize {
         let index = self.places.len();
         self.places.push(place);
         self.above.push(Vec::new());

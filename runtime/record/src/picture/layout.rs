@@ -1,10 +1,10 @@
 //! The layout of boxes and lines on a page.
 
 use crate::picture::graph::{Class, Graph, Node};
-use crate::picture::layers::{Layered, Place};
+use crate::picture::layers::{LayerPlace, Layered};
 
 /// A graph on a page. Lengths are in pixels, from the upper left corner.
-pub(super) struct Layout {
+pub(super) struct PageLayout {
     pub(super) width: f64,
     pub(super) height: f64,
     /// For each node its box.
@@ -47,13 +47,13 @@ const MARGIN: f64 = 20.0;
 /// How often boxes are moved to where their neighbours are.
 const ROUNDS: usize = 10;
 
-impl Layout {
+impl PageLayout {
     pub(super) fn of(graph: &Graph) -> Self {
         let layered = Layered::of(graph);
-        let size = |place: &Place| match *place {
-            Place::Node(node) => size(&graph.nodes[node]),
-            Place::Line => (0.0, 0.0),
-            Place::Labels(edge) => text_size(&graph.edges[edge].labels, SMALL),
+        let size = |place: &LayerPlace| match *place {
+            LayerPlace::Node(node) => size(&graph.nodes[node]),
+            LayerPlace::Line => (0.0, 0.0),
+            LayerPlace::Labels(edge) => text_size(&graph.edges[edge].labels, SMALL),
         };
         let sizes: Vec<(f64, f64)> = layered.places.iter().map(size).collect();
         let xs = columns(&layered, &sizes);
@@ -72,11 +72,11 @@ impl Layout {
                 let ((top, bottom), Frame { x, y, height, .. }) = (bands[place], frame(place));
                 // A line goes straight through a layer, so that it touches no box; to a box it has to come nearer.
                 line.pieces.push(match layered.places[place] {
-                    Place::Node(_) if line.pieces.is_empty() => (x, y + height / 2.0, bottom),
-                    Place::Node(_) => (x, top, y - height / 2.0),
-                    Place::Line | Place::Labels(_) => (x, top, bottom),
+                    LayerPlace::Node(_) if line.pieces.is_empty() => (x, y + height / 2.0, bottom),
+                    LayerPlace::Node(_) => (x, top, y - height / 2.0),
+                    LayerPlace::Line | LayerPlace::Labels(_) => (x, top, bottom),
                 });
-                if let Place::Labels(_) = layered.places[place] {
+                if let LayerPlace::Labels(_) = layered.places[place] {
                     line.labels = Some((x, y));
                 }
             }
@@ -90,7 +90,7 @@ impl Layout {
 /// For each place the upper and lower edge of its layer; and the height of the page.
 fn bands(layered: &Layered, sizes: &[(f64, f64)]) -> (Vec<(f64, f64)>, f64) {
     let (mut bands, mut y) = (vec![(0.0, 0.0); layered.places.len()], MARGIN);
-    let has_nodes = |layer: &[usize]| layer.iter().any(|&place| matches!(layered.places[place], Place::Node(_)));
+    let has_nodes = |layer: &[usize]| layer.iter().any(|&place| matches!(layered.places[place], LayerPlace::Node(_)));
     for (index, layer) in layered.layers.iter().enumerate() {
         let height = layer.iter().map(|&place| sizes[place].1).fold(0.0, f64::max);
         layer.iter().for_each(|&place| bands[place] = (y, y + height));
@@ -143,7 +143,7 @@ fn columns(layered: &Layered, sizes: &[(f64, f64)]) -> Vec<f64> {
 /// layers wish to go straight.
 fn wish(layered: &Layered, xs: &[f64], place: usize, down: bool) -> (f64, f64) {
     let neighbours = if down { &layered.above[place] } else { &layered.below[place] };
-    let is_node = |place: usize| matches!(layered.places[place], Place::Node(_));
+    let is_node = |place: usize| matches!(layered.places[place], LayerPlace::Node(_));
     let strength = |neighbour: usize| if is_node(place) || is_node(neighbour) { 1.0 } else { 8.0 };
     let weight: f64 = neighbours.iter().map(|&neighbour| strength(neighbour)).sum();
     if weight == 0.0 {

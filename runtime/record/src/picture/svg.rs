@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::picture::graph::{Class, Graph, Node};
 use crate::picture::layers;
-use crate::picture::layout::{Frame, LINE, Layout, Line, SMALL};
+use crate::picture::layout::{Frame, LINE, Line, PageLayout, SMALL};
 
 /// A picture that would be unreadable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -57,7 +57,7 @@ impl Graph {
         if size.nodes > Self::MOST_NODES || size.edges > Self::MOST_EDGES || size.passed > Self::MOST_PASSED {
             return Err(size);
         }
-        let layout = Layout::of(self);
+        let layout = PageLayout::of(self);
         let classes: BTreeSet<Class> = self.nodes.iter().map(|node| node.class).collect();
         let has_legend = classes.len() > 1;
         let width = if has_legend { layout.width.max(170.0 * classes.len() as f64) } else { layout.width };

@@ -32,7 +32,7 @@ const MOST_IMBALANCE: u32 = 6;
 /// ```
 #[derive(Clone, Debug)]
 pub struct DynamicBoxTree<const D: usize> {
-    nodes: Vec<Node<D>>,
+    nodes: Vec<DynamicTreeNode<D>>,
     root: u32,
     /// Slots of removed nodes.
     free: Vec<u32>,
@@ -47,7 +47,7 @@ pub struct BoxHandle {
 }
 
 #[derive(Clone, Debug)]
-struct Node<const D: usize> {
+struct DynamicTreeNode<const D: usize> {
     bounds: Rect<D>,
     parent: u32,
     /// Both `NONE` in a leaf.
@@ -59,7 +59,7 @@ struct Node<const D: usize> {
     generation: u32,
 }
 
-impl<const D: usize> Node<D> {
+impl<const D: usize> DynamicTreeNode<D> {
     fn is_leaf(&self) -> bool {
         self.height == 0
     }
@@ -145,10 +145,10 @@ impl<const D: usize> DynamicBoxTree<D> {
     }
 
     fn allocate(&mut self, bounds: Rect<D>, key: u32) -> u32 {
-        let node = Node { bounds, parent: NONE, children: [NONE; 2], height: 0, key, generation: 0 };
+        let node = DynamicTreeNode { bounds, parent: NONE, children: [NONE; 2], height: 0, key, generation: 0 };
         if let Some(slot) = self.free.pop() {
             let generation = self.nodes[slot as usize].generation;
-            self.nodes[slot as usize] = Node { generation, ..node };
+            self.nodes[slot as usize] = DynamicTreeNode { generation, ..node };
             return slot;
         }
         let slot = self.nodes.len();

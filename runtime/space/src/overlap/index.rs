@@ -24,12 +24,12 @@ const LEAF: usize = 8;
 #[derive(Clone, Debug)]
 pub struct OverlapIndex<const D: usize> {
     /// In preorder: a node, then all of its left subtree, then all of its right.
-    nodes: Vec<Node<D>>,
+    nodes: Vec<IndexNode<D>>,
     entries: Vec<(Rect<D>, u32)>,
 }
 
 #[derive(Clone, Debug)]
-struct Node<const D: usize> {
+struct IndexNode<const D: usize> {
     bounds: Rect<D>,
     /// The node after this subtree, where a query goes on that misses the bounds.
     skip: u32,
@@ -59,7 +59,7 @@ impl<const D: usize> OverlapIndex<D> {
         let bounds = entries.iter().fold(Rect::EMPTY, |hull, (rect, _)| hull.hull(rect));
         let node = self.nodes.len();
         let is_leaf = entries.len() <= LEAF;
-        self.nodes.push(Node {
+        self.nodes.push(IndexNode {
             bounds,
             skip: 0,
             first: from as u32,

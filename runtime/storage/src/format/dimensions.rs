@@ -7,7 +7,7 @@ use super::{Format, Level, LevelExpression};
 
 /// How the levels that loops see follow from those that are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stored {
+pub enum StoredDimension {
     /// They are the same.
     Plain,
     /// The first level stores diagonals, and the second one a dimension along them: the coordinate of the other
@@ -18,21 +18,21 @@ pub enum Stored {
 impl Format {
     /// The format as loops over dimensions see it, whose levels store dimensions: itself, if it is plain. None if there
     /// are no loops that visit coordinates in their order.
-    pub fn by_dimensions(&self) -> Option<(Self, Stored)> {
+    pub fn by_dimensions(&self) -> Option<(Self, StoredDimension)> {
         if self.is_plain() {
-            return Some((self.clone(), Stored::Plain));
+            return Some((self.clone(), StoredDimension::Plain));
         }
         self.of_diagonals()
     }
 
-    fn of_diagonals(&self) -> Option<(Self, Stored)> {
+    fn of_diagonals(&self) -> Option<(Self, StoredDimension)> {
         let [Level::Compressed, Level::Range] = self.levels[..] else { return None };
         let LevelExpression::Mode(along) = self.expressions[1] else { return None };
         // Others descend where diagonals ascend.
         let (_, sign, 1, other) = self.diagonal(1)? else { return None };
         let mut format = Self::new([Level::Dense, Level::Compressed], [along, other]).ok()?;
         format.properties[1] = self.properties[0];
-        Some((format, Stored::Diagonals(sign)))
+        Some((format, StoredDimension::Diagonals(sign)))
     }
 }
 
@@ -40,16 +40,16 @@ impl Format {
 mod tests {
     use super::*;
 
-    fn seen(text: &str) -> Option<(String, Stored)> {
+    fn seen(text: &str) -> Option<(String, StoredDimension)> {
         let format: Format = text.parse().expect("a format");
         format.by_dimensions().map(|(format, stored)| (format.to_string(), stored))
     }
 
     #[test]
     fn diagonals_are_rows_or_columns_in_order() {
-        assert_eq!(seen("csc"), Some(("{D,C}(1,0)".to_owned(), Stored::Plain)));
-        assert_eq!(seen("dia"), Some(("{D,C}(0,1)".to_owned(), Stored::Diagonals(1))));
-        assert_eq!(seen("(i,j) -> (i+j: C, j: R)"), Some(("{D,C}(1,0)".to_owned(), Stored::Diagonals(-1))));
+        assert_eq!(seen("csc"), Some(("{D,C}(1,0)".to_owned(), StoredDimension::Plain)));
+        assert_eq!(seen("dia"), Some(("{D,C}(0,1)".to_owned(), StoredDimension::Diagonals(1))));
+        assert_eq!(seen("(i,j) -> (i+j: C, j: R)"), Some(("{D,C}(1,0)".to_owned(), StoredDimension::Diagonals(-1))));
     }
 
     #[test]

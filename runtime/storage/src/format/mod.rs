@@ -17,7 +17,7 @@ mod expression;
 mod names;
 mod text;
 
-pub use dimensions::Stored;
+pub use dimensions::StoredDimension;
 pub use expression::{LevelExpression, Recovery};
 pub use text::ParseError;
 

@@ -42,7 +42,7 @@ fn grammar() -> String {
 
 impl fmt::Display for Format {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let level = |level: usize| Kind { level: self.levels[level], properties: self.properties[level] };
+        let level = |level: usize| FormatKind { level: self.levels[level], properties: self.properties[level] };
         let list = |item: &dyn Fn(usize) -> String, separator: &str| {
             (0..self.levels.len()).map(item).collect::<Vec<_>>().join(separator)
         };
@@ -57,12 +57,12 @@ impl fmt::Display for Format {
 }
 
 /// A kind with its properties.
-struct Kind {
+struct FormatKind {
     level: Level,
     properties: Properties,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FormatKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { level, properties } = self;
         formatter.write_str(level.kind().letter())?;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::operand::Operand;
-use crate::concrete::{Execution, Loop, Merge, Node, Positions, Relation, Statement, Unit};
+use crate::concrete::{Execution, Loop, Merge, Positions, Relation, Statement, StatementNode, Unit};
 use crate::format::Level;
 use crate::lower::{Appending, is_alike_elsewhere, lattice_points};
 use crate::notation::{Access, IndexVariable, TensorVariable};
@@ -70,7 +70,7 @@ pub struct SparseEstimate {
 
 /// How far an access has come.
 #[derive(Clone)]
-struct State {
+struct AccessState {
     access: Access,
     level: usize,
     /// How likely it is that something is stored at the coordinates so far.
@@ -169,23 +169,23 @@ impl<'a> Walk<'a> {
     }
 
     /// All accesses in a node of what is stored in levels.
-    fn states(&self, node: &Node) -> Vec<State> {
-        let mut states: Vec<State> = Vec::new();
+    fn states(&self, node: &StatementNode) -> Vec<AccessState> {
+        let mut states: Vec<AccessState> = Vec::new();
         for access in node.sites().iter().flat_map(|site| site.value.accesses()) {
             let is_known = states
                 .iter()
                 .any(|state| state.access.variables == access.variables && state.access.tensor == access.tensor);
             if !access.tensor.format().is_dense() && !is_known {
-                states.push(State { access: access.clone(), level: 0, present: 1.0 });
+                states.push(AccessState { access: access.clone(), level: 0, present: 1.0 });
             }
         }
         states
     }
 
     /// A node that is run so many times; gives how often something is assigned in it.
-    fn node(&mut self, node: &Node, times: f64, mut states: Vec<State>) -> f64 {
+    fn node(&mut self, node: &StatementNode, times: f64, mut states: Vec<AccessState>) -> f64 {
         match node {
-            Node::Forall(outer, body) => {
+            StatementNode::Forall(outer, body) => {
                 let variable = &outer.variable;
                 self.located(&mut states, times);
                 let iterations = self.iterations(&mut states, variable, outer.merge, body, times);
@@ -198,7 +198,7 @@ impl<'a> Walk<'a> {
                 self.loops.pop();
                 assigned
             }
-            Node::Assign { target, value, .. } => {
+            StatementNode::Assign { target, value, .. } => {
                 self.located(&mut states, times);
                 let present = states.iter().map(|state| state.present).fold(1.0, f64::min);
                 let times = times * present;
@@ -209,7 +209,7 @@ impl<'a> Walk<'a> {
                 self.assigned(target, times);
                 times
             }
-            Node::Where { workspace, consumer, producer } => {
+            StatementNode::Where { workspace, consumer, producer } => {
                 if workspace.order() != 1 || workspace.format().is_dense() {
                     let assigned = self.node(producer, times, states.clone());
                     let mut inside = states;
@@ -231,7 +231,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A workspace of which `set` elements are set, each of so many times, and what it costs to order and forget them.
-    fn gathering(&mut self, workspace: &TensorVariable, producer: &Node, times: f64, set: f64) {
+    fn gathering(&mut self, workspace: &TensorVariable, producer: &StatementNode, times: f64, set: f64) {
         let extent = self.extent(workspace, producer);
         let different = extent * (1.0 - (-set / extent.max(1.0)).exp());
         let mut operand =
@@ -265,7 +265,7 @@ impl<'a> Walk<'a> {
         self.gathered = self.gathered.max(room);
     }
 
-    fn extent(&self, workspace: &TensorVariable, producer: &Node) -> f64 {
+    fn extent(&self, workspace: &TensorVariable, producer: &StatementNode) -> f64 {
         let sites = producer.sites();
         let made = sites.iter().find(|site| site.target.tensor == *workspace);
         made.and_then(|site| self.statement.extent(&site.target.variables[0])).unwrap_or(1) as f64
@@ -348,7 +348,7 @@ impl<'a> Walk<'a> {
 
     /// How many entries a row of a matrix has, where its number is the coordinate of another entry of the same matrix
     /// that the loops around go through.
-    fn reached(&self, state: &State, states: &[State]) -> Option<f64> {
+    fn reached(&self, state: &AccessState, states: &[AccessState]) -> Option<f64> {
         let operand = self.operands.get(state.access.tensor.name()).filter(|_| state.level == 1)?;
         let row = &state.access.variables[operand.mode(0)];
         let through = states.iter().find(|other| {
@@ -362,7 +362,7 @@ impl<'a> Walk<'a> {
 
     /// Whether a loop finds the elements of a workspace by coordinates, and does not go through them, if it goes
     /// through others.
-    fn is_looked_up(&self, state: &State) -> bool {
+    fn is_looked_up(&self, state: &AccessState) -> bool {
         let tensor = &state.access.tensor;
         let is_workspace = self.statement.body().workspaces().iter().any(|made| made.name() == tensor.name());
         let is_list = match tensor.format().levels() {
@@ -373,7 +373,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The cost of finding an element of a workspace.
-    fn looking_up(&self, state: &State, extent: f64) -> f64 {
+    fn looking_up(&self, state: &AccessState, extent: f64) -> f64 {
         match state.access.tensor.format().levels() {
             [Level::Hashed] => HASHED,
             // Flags have a byte each.
@@ -397,7 +397,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Brings accesses as far as variables are known: through dense levels at once, through others by searches.
-    fn located(&mut self, states: &mut [State], times: f64) {
+    fn located(&mut self, states: &mut [AccessState], times: f64) {
         for state in states {
             let Some(operand) = self.operands.get(state.access.tensor.name()) else { continue };
             while state.level < operand.format.rank() {
@@ -419,17 +419,17 @@ impl<'a> Walk<'a> {
     /// How many iterations a loop has each time.
     fn iterations(
         &mut self,
-        states: &mut [State],
+        states: &mut [AccessState],
         variable: &IndexVariable,
         merge: Merge,
-        body: &Node,
+        body: &StatementNode,
         times: f64,
     ) -> f64 {
         let extent = self.statement.extent(variable).unwrap_or(1) as f64;
         let statement = self.statement;
         let operands = &self.operands;
         let reached: Vec<Option<f64>> = states.iter().map(|state| self.reached(state, states)).collect();
-        let driven = |(state, reached): (&State, &Option<f64>)| {
+        let driven = |(state, reached): (&AccessState, &Option<f64>)| {
             let operand = operands.get(state.access.tensor.name())?;
             let mode = (state.level < operand.format.rank()).then(|| operand.mode(state.level))?;
             let own = &state.access.variables[mode];

@@ -9,7 +9,7 @@ use maniple::{
     Requirement, Target, TaskLauncher,
 };
 use maniple_files::tcs::load::Pieces;
-use maniple_files::tcs::{Header, Part, Summed};
+use maniple_files::tcs::{Summed, TcsHeader, TcsPart};
 
 use crate::distributed::error::DistributedError;
 use crate::distributed::levels::Component;
@@ -21,7 +21,7 @@ use crate::lower::Slot;
 /// The place of an array of the file: a field of a requirement.
 #[derive(Clone, Copy)]
 pub(super) struct Array {
-    pub(super) part: Part,
+    pub(super) part: TcsPart,
     pub(super) requirement: usize,
     pub(super) field: FieldId,
     pub(super) element: ElementType,
@@ -51,7 +51,7 @@ impl Arrays {
     pub(super) fn new(
         cx: &Context,
         tensor: &Tensor,
-        header: &Header,
+        header: &TcsHeader,
         pieces: Pieces,
     ) -> Result<Self, DistributedError> {
         let mut found: Vec<(Component, Vec<Array>)> = Vec::new();
@@ -133,20 +133,20 @@ impl Arrays {
     }
 }
 
-fn component(tensor: &Tensor, part: Part) -> Component {
+fn component(tensor: &Tensor, part: TcsPart) -> Component {
     tensor.component(&match part {
-        Part::Pos(level) => Slot::Positions(String::new(), level),
-        Part::Idx(level) => Slot::Coordinates(String::new(), level),
-        Part::Values => Slot::Values(String::new()),
+        TcsPart::Pos(level) => Slot::Positions(String::new(), level),
+        TcsPart::Idx(level) => Slot::Coordinates(String::new(), level),
+        TcsPart::Values => Slot::Values(String::new()),
     })
 }
 
 /// The rows of a region that a piece has: of a dense tensor, those of the dimension that is stored first.
 fn space(
     tensor: &Tensor,
-    header: &Header,
+    header: &TcsHeader,
     pieces: &Pieces,
-    part: Part,
+    part: TcsPart,
     piece: usize,
 ) -> Result<AnySpace, DistributedError> {
     let range = pieces.range(part, piece);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use maniple_files::ReadError;
-use maniple_files::tcs::{Header, Kind, Source};
+use maniple_files::tcs::{Source, TcsHeader, TcsLevelKind};
 
 use crate::element::ElementType;
 use crate::format::{Format, FormatError, Level};
@@ -20,7 +20,7 @@ use crate::format::{Format, FormatError, Level};
 #[derive(Clone)]
 pub struct TcsFile {
     name: Arc<str>,
-    header: Arc<Header>,
+    header: Arc<TcsHeader>,
     source: Arc<Counted>,
 }
 
@@ -68,7 +68,7 @@ impl TcsFile {
     /// [`ReadError`] as of [`open`](Self::open).
     pub fn of(name: &str, source: impl Source + Send + Sync + 'static) -> Result<Self, ReadError> {
         let source = Counted::new(source);
-        let header = Arc::new(Header::read(&source)?);
+        let header = Arc::new(TcsHeader::read(&source)?);
         Ok(Self { name: name.into(), header, source: Arc::new(source) })
     }
 
@@ -78,7 +78,7 @@ impl TcsFile {
     }
 
     /// The header of the file.
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &TcsHeader {
         &self.header
     }
 
@@ -88,7 +88,7 @@ impl TcsFile {
     ///
     /// [`FormatError`] if there is no such format.
     pub fn format(&self) -> Result<Format, FormatError> {
-        let kind = |kind: Kind| if kind == Kind::Sparse { Level::Compressed } else { Level::Dense };
+        let kind = |kind: TcsLevelKind| if kind == TcsLevelKind::Sparse { Level::Compressed } else { Level::Dense };
         let kinds: Vec<Level> = self.header.levels.iter().map(|level| kind(level.kind)).collect();
         Format::new(kinds, self.header.levels.iter().map(|level| level.mode).collect::<Vec<_>>())
     }

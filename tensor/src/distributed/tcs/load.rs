@@ -8,7 +8,7 @@ use maniple::space::{AnyRect, Point, Rect};
 use maniple::task::{Codec, LeafCall, TaskDefinition, TaskOptions, Value};
 use maniple::{Context, FieldValue, Privilege, TaskLauncher};
 use maniple_files::tcs::load::{Finder, Pieces, Values, check_gaps, check_piece, read_numbers};
-use maniple_files::tcs::{Kind, Part, Summed};
+use maniple_files::tcs::{Summed, TcsLevelKind, TcsPart};
 use maniple_files::{Number, ReadError};
 
 use super::arrays::{Array, Arrays, Outcome, Writers};
@@ -124,7 +124,7 @@ fn made(cx: &Context, variable: &TensorVariable, file: &TcsFile) -> Result<Tenso
     let (header, nodes) = (file.header(), file.header().nodes());
     let positions = nodes.iter().map(|nodes| *nodes as usize).collect::<Vec<_>>();
     let narrow = u64::from(i32::MAX.unsigned_abs());
-    let is_narrow = header.levels.iter().zip(&nodes).filter(|(level, _)| level.kind == Kind::Sparse);
+    let is_narrow = header.levels.iter().zip(&nodes).filter(|(level, _)| level.kind == TcsLevelKind::Sparse);
     let is_narrow =
         is_narrow.map(|(level, nodes)| (*nodes).max(level.extent().saturating_sub(1))).all(|most| most <= narrow);
     let kinds = variable.format().levels();
@@ -167,7 +167,7 @@ fn read_piece(
     loop {
         let (read, count) = match rest {
             [] => return Ok(Ok(sums)),
-            [pos, crd, ..] if matches!(pos.part, Part::Pos(_)) => {
+            [pos, crd, ..] if matches!(pos.part, TcsPart::Pos(_)) => {
                 let read = match pos.element {
                     ElementType::I32 => read_level::<i32>(call, file, [pos, crd], pieces, piece)?,
                     _ => read_level::<i64>(call, file, [pos, crd], pieces, piece)?,
@@ -175,7 +175,7 @@ fn read_piece(
                 (read, 2)
             }
             [values, ..] => {
-                let range = pieces.range(Part::Values, piece);
+                let range = pieces.range(TcsPart::Values, piece);
                 (with_element!(values.element, T => read_elements::<T>(call, file, values, range)?), 1)
             }
         };
@@ -195,7 +195,7 @@ fn read_level<N: Element + FieldValue + Narrowed + Into<i64>>(
     pieces: &Pieces,
     piece: usize,
 ) -> maniple::Result<Result<Vec<Summed>, ReadError>> {
-    let Part::Pos(level) = pos.part else { return Ok(Ok(Vec::new())) };
+    let TcsPart::Pos(level) = pos.part else { return Ok(Ok(Vec::new())) };
     let mut of_pos = call.write::<N, 1>(pos.requirement, pos.field)?;
     let mut of_crd = call.write::<N, 1>(crd.requirement, crd.field)?;
     let read = fill(&mut of_pos, file, pos.part, pieces.range(pos.part, piece))
@@ -215,7 +215,7 @@ fn read_level<N: Element + FieldValue + Narrowed + Into<i64>>(
 fn fill<N: Element + FieldValue + Narrowed>(
     numbers: &mut Write<'_, N, 1>,
     file: &TcsFile,
-    part: Part,
+    part: TcsPart,
     range: Range<u64>,
 ) -> Result<Summed, ReadError> {
     let rows = numbers.space().rects().first().copied().filter(|rect| rect.lo <= rect.hi);

@@ -25,4 +25,4 @@ pub use arrays::Writers;
 pub(super) use file::Counted;
 pub use file::TcsFile;
 pub use load::Loaded;
-pub use store::{Written, is_stored_as_npy};
+pub use store::{WrittenTensor, is_stored_as_npy};

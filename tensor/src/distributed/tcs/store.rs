@@ -10,7 +10,7 @@ use maniple::task::LeafCall;
 use maniple::{Context, FieldValue, Privilege};
 use maniple_files::tcs::load::Pieces;
 use maniple_files::tcs::store::{Target, Writer};
-use maniple_files::tcs::{Header, Kind, Level, Part, Summed, Width};
+use maniple_files::tcs::{Level, Summed, TcsHeader, TcsLevelKind, TcsPart, Width};
 use maniple_files::{Order, npy};
 
 use super::arrays::{Array, Arrays, Outcome, Writers};
@@ -28,7 +28,7 @@ use crate::with_element;
 
 /// How a tensor was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenTensor {
     /// In how many pieces.
     pub pieces: usize,
     /// The bytes that each node has written.
@@ -45,7 +45,7 @@ impl Tensor {
     ///
     /// [`DistributedError::File`] if it can't be written, or there are no such files of the tensor;
     /// [`DistributedError::Runtime`].
-    pub fn store<'a>(&'a self, cx: &'a Context, path: &'a Path, width: Width) -> Pending<'a, Written> {
+    pub fn store<'a>(&'a self, cx: &'a Context, path: &'a Path, width: Width) -> Pending<'a, WrittenTensor> {
         Box::pin(async move { self.store_by(cx, path, width, Writers::default()).await })
     }
 
@@ -60,7 +60,7 @@ impl Tensor {
         path: &'a Path,
         width: Width,
         writers: Writers,
-    ) -> Pending<'a, Written> {
+    ) -> Pending<'a, WrittenTensor> {
         Box::pin(async move {
             let header = self.header(width).map_err(|reason| wrong(path, reason))?;
             self.store_as(cx, path, header, None, writers).await
@@ -73,7 +73,7 @@ impl Tensor {
     /// # Errors
     ///
     /// As of [`store`](Self::store).
-    pub fn store_npy<'a>(&'a self, cx: &'a Context, path: &'a Path, writers: Writers) -> Pending<'a, Written> {
+    pub fn store_npy<'a>(&'a self, cx: &'a Context, path: &'a Path, writers: Writers) -> Pending<'a, WrittenTensor> {
         Box::pin(async move {
             let (format, dimensions) = (self.variable().format(), self.variable().dimensions());
             let shape: Vec<u64> = dimensions.iter().map(|&extent| extent as u64).collect();
@@ -97,12 +97,12 @@ impl Tensor {
         &self,
         cx: &Context,
         path: &Path,
-        mut header: Header,
+        mut header: TcsHeader,
         head: Option<Vec<u8>>,
         writers: Writers,
-    ) -> Result<Written, DistributedError> {
+    ) -> Result<WrittenTensor, DistributedError> {
         let wrong = |reason: String| wrong(path, reason);
-        let values = header.section(Part::Values);
+        let values = header.section(TcsPart::Values);
         let moved = head.as_ref().map(|head| (values.offset, head.len() as u64));
         let bytes_of_values = values.length * header.number.size() as u64;
         let bytes = head.as_ref().map_or(header.bytes(), |head| head.len() as u64 + bytes_of_values);
@@ -139,11 +139,11 @@ impl Tensor {
         _ = alone(cx, "name a file", move || finish(&from, &to, &bytes)).await?.map_err(wrong)?;
         aside.keep();
         let bytes = cx.per_node(written.load(Ordering::Relaxed)).all().await?;
-        Ok(Written { pieces: arrays.pieces.count(), bytes })
+        Ok(WrittenTensor { pieces: arrays.pieces.count(), bytes })
     }
 
     /// The header of the file, without checksums.
-    fn header(&self, width: Width) -> Result<Header, String> {
+    fn header(&self, width: Width) -> Result<TcsHeader, String> {
         let (variable, format) = (self.variable(), self.variable().format());
         if variable.fill() != cast(Scalar::I32(0), variable.element()) {
             let fill = variable.fill();
@@ -157,12 +157,14 @@ impl Tensor {
                 variable.name()
             ));
         }
-        let kind = |level: &format::Level| if *level == format::Level::Compressed { Kind::Sparse } else { Kind::Dense };
+        let kind = |level: &format::Level| {
+            if *level == format::Level::Compressed { TcsLevelKind::Sparse } else { TcsLevelKind::Dense }
+        };
         let modes = format.order().iter().zip(format.levels());
         let levels = modes.map(|(&mode, level)| Level::new(kind(level), mode, variable.dimensions()[mode] as u64));
         let levels: Vec<Level> = levels.collect();
         let counts: Vec<u64> = (0..levels.len()).map(|level| self.positions(level) as u64).collect();
-        Header::new(variable.element(), width, levels, &counts).map_err(|problem| problem.to_string())
+        TcsHeader::new(variable.element(), width, levels, &counts).map_err(|problem| problem.to_string())
     }
 }
 
@@ -201,9 +203,9 @@ fn write_piece(
     call: &LeafCall<'_>,
     path: &Path,
     by: Option<(u64, u64)>,
-    header: &Header,
+    header: &TcsHeader,
     arrays: &[Array],
-    start: &dyn Fn(Part) -> u64,
+    start: &dyn Fn(TcsPart) -> u64,
 ) -> maniple::Result<Outcome> {
     let file = match OpenOptions::new().write(true).open(path) {
         Ok(file) => file,
@@ -215,7 +217,9 @@ fn write_piece(
     for array in arrays {
         let writer = Writer::new(&file, header, array.part, start(array.part));
         let written = match array.part {
-            Part::Values => with_element!(array.element, T => write_array(call, array, writer, Writer::values::<T>)?),
+            TcsPart::Values => {
+                with_element!(array.element, T => write_array(call, array, writer, Writer::values::<T>)?)
+            }
             _ if array.element == ElementType::I32 => write_array(call, array, writer, write_numbers::<i32>)?,
             _ => write_array(call, array, writer, write_numbers::<i64>)?,
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use fastrand::Rng;
-use maniple_tensor::concrete::{Execution, Merge, Node, Statement, Substitution, Unit};
+use maniple_tensor::concrete::{Execution, Merge, Statement, StatementNode, Substitution, Unit};
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::kernel::{Argument, View};
 use maniple_tensor::notation::{
@@ -464,22 +464,22 @@ pub fn positions(statement: &Statement, random: &mut Rng) -> Vec<Command> {
 }
 
 /// The names of the workspaces in a statement.
-pub fn workspaces(node: &Node) -> Vec<String> {
+pub fn workspaces(node: &StatementNode) -> Vec<String> {
     match node {
-        Node::Forall(_, body) => workspaces(body),
-        Node::Assign { .. } => Vec::new(),
-        Node::Where { workspace, consumer, producer } => {
+        StatementNode::Forall(_, body) => workspaces(body),
+        StatementNode::Assign { .. } => Vec::new(),
+        StatementNode::Where { workspace, consumer, producer } => {
             let inside = [workspaces(consumer), workspaces(producer)].concat();
             [vec![workspace.name().to_owned()], inside].concat()
         }
     }
 }
 
-fn values(node: &Node, visit: &mut impl FnMut(&Expression)) {
+fn values(node: &StatementNode, visit: &mut impl FnMut(&Expression)) {
     match node {
-        Node::Forall(_, body) => values(body, visit),
-        Node::Assign { value, .. } => visit(value),
-        Node::Where { consumer, producer, .. } => {
+        StatementNode::Forall(_, body) => values(body, visit),
+        StatementNode::Assign { value, .. } => visit(value),
+        StatementNode::Where { consumer, producer, .. } => {
             values(consumer, visit);
             values(producer, visit);
         }
@@ -585,11 +585,13 @@ fn more(mut statement: Statement, most: usize, random: &mut Rng) -> Statement {
 
 /// How many iterations the innermost loops have.
 pub fn size(statement: &Statement) -> f64 {
-    fn of(statement: &Statement, node: &Node) -> f64 {
+    fn of(statement: &Statement, node: &StatementNode) -> f64 {
         match node {
-            Node::Forall(outer, body) => statement.extent(&outer.variable).unwrap_or(0) as f64 * of(statement, body),
-            Node::Assign { .. } => 1.0,
-            Node::Where { consumer, producer, .. } => of(statement, consumer) + of(statement, producer),
+            StatementNode::Forall(outer, body) => {
+                statement.extent(&outer.variable).unwrap_or(0) as f64 * of(statement, body)
+            }
+            StatementNode::Assign { .. } => 1.0,
+            StatementNode::Where { consumer, producer, .. } => of(statement, consumer) + of(statement, producer),
         }
     }
     of(statement, statement.body())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use maniple_region::{FieldId, FieldMask, Shape, ShapeTable};
 
-use super::super::{Coherence, Exchange, Layout, NodeStep, Parcel, Step};
+use super::super::{Coherence, DistributionStep, Exchange, Layout, NodeStep, Parcel};
 use super::{block, job};
 
 /// The exchange of each node when all read their areas.
@@ -12,7 +12,7 @@ fn exchanges(nodes: &mut [Coherence], areas: &[Shape], shapes: &ShapeTable) -> V
     let fields = FieldMask::of(FieldId(0));
     let read = each(nodes, areas, shapes, |one, layout| one.read(&fields, layout, shapes));
     let exchange = |steps: Vec<NodeStep>| match &steps[..] {
-        [NodeStep { step: Step::Exchange { exchange, .. }, .. }] => Arc::clone(exchange),
+        [NodeStep { step: DistributionStep::Exchange { exchange, .. }, .. }] => Arc::clone(exchange),
         other => panic!("one exchange, not {other:?}"),
     };
     read.into_iter().map(exchange).collect()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use maniple_region::{FieldMask, OperatorId, Shape};
 use maniple_space::AnyPoint;
 
-use super::super::{Exchange, Parcel, Rank, Step};
+use super::super::{DistributionStep, Exchange, Parcel, Rank};
 use super::{Greater, POINTS, Plus};
 
 /// The value of a node in the place of a copy that it gave up.
@@ -47,11 +47,13 @@ pub(super) type Sent = BTreeMap<(usize, Rank, Rank, u32), (Vec<(usize, usize)>, 
 impl Model {
     /// Carries out what each node alone has found that it has to do. Nodes must agree on which node sends what to
     /// which.
-    pub(super) fn carry_out(&mut self, of_nodes: &[Vec<Step>]) {
-        let exchanges = |steps: &[Step]| steps.iter().filter(|step| matches!(step, Step::Exchange { .. })).count();
+    pub(super) fn carry_out(&mut self, of_nodes: &[Vec<DistributionStep>]) {
+        let exchanges = |steps: &[DistributionStep]| {
+            steps.iter().filter(|step| matches!(step, DistributionStep::Exchange { .. })).count()
+        };
         let rounds = exchanges(&of_nodes[0]);
         assert!(of_nodes.iter().all(|steps| exchanges(steps) == rounds), "nodes count exchanges alike: {of_nodes:?}");
-        let mut rest: Vec<&[Step]> = of_nodes.iter().map(|steps| &steps[..]).collect();
+        let mut rest: Vec<&[DistributionStep]> = of_nodes.iter().map(|steps| &steps[..]).collect();
         for round in 0..=rounds {
             let mut sent = Sent::new();
             let mut now = Vec::new();
@@ -59,12 +61,12 @@ impl Model {
                 while let Some((step, others)) = rest.split_first() {
                     *rest = others;
                     match step {
-                        Step::Identity { fields, operator, place } => {
+                        DistributionStep::Identity { fields, operator, place } => {
                             for (field, point) in product(fields, place) {
                                 self.nodes[node][field][point] = identity(*operator);
                             }
                         }
-                        Step::Forget { fields, place } => {
+                        DistributionStep::Forget { fields, place } => {
                             for (field, point) in product(fields, place) {
                                 let value = std::mem::replace(&mut self.nodes[node][field][point], FORGOTTEN);
                                 let had = std::mem::replace(&mut self.has[node][field][point], false);
@@ -73,7 +75,7 @@ impl Model {
                                 assert!(!had || others(), "node {node} gives up the only value of {field}, {point}");
                             }
                         }
-                        Step::Exchange { fields, fold, exchange } => {
+                        DistributionStep::Exchange { fields, fold, exchange } => {
                             now.push((node, fields, fold, exchange));
                             break;
                         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use maniple_region::{FieldMask, Shape};
 use smallvec::SmallVec;
 
-use super::super::{Application, Effect, Effects, Events, Fill, Instance, Part, Preconditions, Source};
+use super::super::{Application, Effect, Effects, Events, Fill, Instance, InstancePart, Preconditions, Source};
 use super::plan::{Act, Action, End, FIELDS, Mask, Operator, Plan, Step};
 use super::random::Random;
 
@@ -26,7 +26,7 @@ pub(in super::super) struct Memory {
     pub(super) ready: End,
     pub(super) is_lent: bool,
     pub(super) holders: Cell<usize>,
-    pub(super) leftovers: RefCell<Vec<(End, Option<Part>)>>,
+    pub(super) leftovers: RefCell<Vec<(End, Option<InstancePart>)>>,
 }
 
 impl Instance for Memory {
@@ -66,7 +66,7 @@ impl Instance for Memory {
         self.holders.set(self.holders.get() - 1);
     }
 
-    fn leave_behind(&self, uses: impl IntoIterator<Item = (End, Option<Part>)>) {
+    fn leave_behind(&self, uses: impl IntoIterator<Item = (End, Option<InstancePart>)>) {
         self.leftovers.borrow_mut().extend(uses);
     }
 
@@ -81,7 +81,7 @@ impl Instance for Memory {
         leftovers
     }
 
-    fn leftovers_by_part(&self) -> SmallVec<[(End, Option<Part>); 2]> {
+    fn leftovers_by_part(&self) -> SmallVec<[(End, Option<InstancePart>); 2]> {
         self.leftovers.borrow().iter().cloned().collect()
     }
 }

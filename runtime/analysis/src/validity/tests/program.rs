@@ -6,7 +6,7 @@ use std::sync::Arc;
 use maniple_region::operators::{Product, Sum};
 use maniple_region::{FieldId, FieldMask, OperatorId};
 
-use super::super::{Access, Analysis, Instances, Mode, Place, Places, Preconditions, Preparation, State};
+use super::super::{Access, AccessPlace, Analysis, Instances, Mode, Places, Preconditions, Preparation, ValidityState};
 use super::choosing::clear;
 use super::machine::{Machine, Memory, Teller, mask};
 use super::plan::{Act, Action, Bits, Column, End, FIELDS, Mask, Operator, POINTS, Step, each};
@@ -112,7 +112,7 @@ pub(super) struct Entry {
 pub(super) struct Program {
     pub(super) world: World,
     pub(super) machine: Machine,
-    pub(super) state: State<Memory>,
+    pub(super) state: ValidityState<Memory>,
     pub(super) instances: Vec<Entry>,
     /// Memories without an instance, whether they are for buffers, and after what they may be used.
     pub(super) free: Vec<(usize, bool, Vec<End>)>,
@@ -148,7 +148,7 @@ pub(super) fn operator_id(operator: Operator) -> OperatorId {
 
 impl Program {
     pub(super) fn new(world: World, machine: Machine, start: Start) -> Self {
-        let state = State::fresh(world.root.clone());
+        let state = ValidityState::fresh(world.root.clone());
         let (instances, free, known, outcomes, past) = Default::default();
         let (values, lost) = ([[0; POINTS]; FIELDS], [0; FIELDS]);
         let (latest, order) = (0, 0);
@@ -158,13 +158,13 @@ impl Program {
             Start::Fresh => {}
             Start::Inherited => {
                 let (got, ready) = program.get(&[0b0101, 0b1010], None);
-                program.state = State::inherited(program.world.root.clone(), &got, ready);
+                program.state = ValidityState::inherited(program.world.root.clone(), &got, ready);
             }
             Start::Contributing { to_buffers } => {
                 let (fields, operator): (&[u8], _) =
                     if to_buffers { (&[1, 2, 4, 8], Some(Operator::Sum)) } else { (&[0b0101, 0b1010], None) };
                 let (sink, ready) = program.get(fields, operator);
-                program.state = State::contributing(program.world.root.clone(), sink, ready);
+                program.state = ValidityState::contributing(program.world.root.clone(), sink, ready);
             }
         }
         program
@@ -387,7 +387,7 @@ impl Program {
     fn each_access(
         &mut self,
         known: &mut Known,
-        mut visit: impl FnMut(&mut Analysis<'_, Memory, Teller<'_>>, &Access<'_, Memory>, &[Place]),
+        mut visit: impl FnMut(&mut Analysis<'_, Memory, Teller<'_>>, &Access<'_, Memory>, &[AccessPlace]),
     ) {
         let (mut teller, mut first) = (Teller(&self.machine), 0);
         for (number, chosen) in known.chosen.iter().enumerate() {

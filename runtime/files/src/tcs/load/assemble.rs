@@ -9,7 +9,7 @@ use crate::number::Number;
 use crate::tcs::check::check_sum;
 use crate::tcs::convert::Sections;
 use crate::tcs::fill::Filler;
-use crate::tcs::header::Header;
+use crate::tcs::header::TcsHeader;
 use crate::tcs::source::Source;
 
 /// Bytes that are copied at once.
@@ -21,7 +21,7 @@ const BUFFER: u64 = 64 << 10;
 /// # Errors
 /// As of the pieces and of `into`; [`Problem::Malformed`] if arrays of the pieces are not those of this file.
 pub fn assemble<T: Number, S: Source>(
-    header: &Header,
+    header: &TcsHeader,
     pieces: &[S],
     into: &mut (impl Write + Seek),
 ) -> Result<(), ReadError> {
@@ -31,7 +31,7 @@ pub fn assemble<T: Number, S: Source>(
         sections.finish()?;
         return Ok(());
     }
-    let headers = pieces.iter().map(Header::read).collect::<Result<Vec<_>, _>>()?;
+    let headers = pieces.iter().map(TcsHeader::read).collect::<Result<Vec<_>, _>>()?;
     let mut header = header.clone();
     let mut end = header.start();
     for part in header.parts().collect::<Vec<_>>() {

@@ -11,8 +11,8 @@ use crate::number::Number;
 use crate::tcs::convert::Sections;
 use crate::tcs::count::Counts;
 use crate::tcs::fill::Filler;
-use crate::tcs::header::Header;
-use crate::tcs::layout::{Kind, Lengths, Level, Split};
+use crate::tcs::header::TcsHeader;
+use crate::tcs::layout::{Lengths, Level, Split, TcsLevelKind};
 
 /// A block: for each level, the number of its range.
 pub type Block = Vec<u64>;
@@ -38,7 +38,7 @@ pub struct BlockPart {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockPlan {
     /// The header of the block, without checksums.
-    pub header: Header,
+    pub header: TcsHeader,
     /// The counts of all entries of the block.
     pub counts: Counts,
     /// The pieces that have entries of it, in their order; none of an empty block.
@@ -51,7 +51,7 @@ fn for_each<T: Number>(
     levels: &[Level],
     mut visit: impl FnMut(Found<'_, T>) -> Result<(), ReadError>,
 ) -> Result<(), ReadError> {
-    let drops_zeros = levels.last().is_some_and(|level| level.kind == Kind::Dense);
+    let drops_zeros = levels.last().is_some_and(|level| level.kind == TcsLevelKind::Dense);
     while let Some(found) = entries.next_sorted()? {
         if !drops_zeros || bytemuck::bytes_of(&found.value).iter().any(|byte| *byte != 0) {
             visit(found)?;
@@ -84,7 +84,7 @@ pub fn count<T: Number>(piece: impl SortedEntries<T>, levels: &[Level]) -> Resul
 /// # Panics
 /// If the splits are for another number of levels.
 pub fn merge(
-    whole: &Header,
+    whole: &TcsHeader,
     splits: &Splits,
     pieces: &[BTreeMap<Block, Counts>],
 ) -> Result<BTreeMap<Block, BlockPlan>, Problem> {
@@ -100,14 +100,14 @@ pub fn merge(
 ///
 /// # Errors
 /// [`Problem::TooLarge`] if it is.
-pub fn merge_all(whole: &Header, pieces: &[BTreeMap<Block, Counts>]) -> Result<BTreeMap<Block, BlockPlan>, Problem> {
+pub fn merge_all(whole: &TcsHeader, pieces: &[BTreeMap<Block, Counts>]) -> Result<BTreeMap<Block, BlockPlan>, Problem> {
     let block = vec![0; whole.levels.len()];
     let plan = plan(whole, whole.levels.clone(), &block, pieces)?;
     Ok([(block, plan)].into())
 }
 
 fn plan(
-    whole: &Header,
+    whole: &TcsHeader,
     levels: Vec<Level>,
     block: &Block,
     pieces: &[BTreeMap<Block, Counts>],
@@ -129,7 +129,7 @@ fn plan(
         last.is_final = true;
         last.lengths = between(&last.starts, &Lengths::of(&levels, &nodes)?);
     }
-    let header = Header::new(whole.number, whole.width, levels, &nodes)?;
+    let header = TcsHeader::new(whole.number, whole.width, levels, &nodes)?;
     Ok(BlockPlan { header, counts, parts })
 }
 
@@ -150,7 +150,7 @@ pub fn bounds<'a>(plans: impl IntoIterator<Item = &'a BlockPlan>) -> Vec<Range<u
 }
 
 /// The levels of a block.
-fn levels(whole: &Header, splits: &Splits, block: &[u64]) -> Vec<Level> {
+fn levels(whole: &TcsHeader, splits: &Splits, block: &[u64]) -> Vec<Level> {
     let level = |(number, (level, index)): (usize, (&Level, &u64))| {
         let range = splits.range(number, *index);
         let split = Split { range: range.clone(), index: *index, count: splits.count(number) };
@@ -169,10 +169,10 @@ fn written(levels: &[Level], nodes: &[u64], last: &[u64]) -> Lengths {
     let mut above = 0_u64;
     for (number, level) in levels.iter().enumerate() {
         above = match level.kind {
-            Kind::Dense => {
+            TcsLevelKind::Dense => {
                 above.saturating_mul(level.extent()).saturating_add(last[number].saturating_sub(level.range.start))
             }
-            Kind::Sparse => {
+            TcsLevelKind::Sparse => {
                 (lengths.pos[number], lengths.idx[number]) = (above.saturating_add(1), nodes[number]);
                 nodes[number] - 1
             }
@@ -214,7 +214,8 @@ pub fn write<T: Number>(
     for (block, plan) in plans {
         levels.clone_from(&plan.header.levels);
         let Some(part) = plan.parts.iter().find(|part| part.piece == number) else { continue };
-        let header = Header::piece(plan.header.number, plan.header.width, levels.clone(), &part.lengths, &part.starts);
+        let header =
+            TcsHeader::piece(plan.header.number, plan.header.width, levels.clone(), &part.lengths, &part.starts);
         let header = header.map_err(|problem| ReadError::Byte { byte: 0, problem })?;
         let filler = Filler::after(&levels, part.nodes.clone(), part.last.clone());
         writers.insert(block.clone(), (filler, Sections::new(&header, Cursor::new(Vec::new())), part.is_final));

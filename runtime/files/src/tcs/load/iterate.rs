@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::splits::Splits;
 use crate::error::{Problem, ReadError};
 use crate::number::Number;
-use crate::tcs::header::Header;
-use crate::tcs::layout::{Kind, Level, Part};
+use crate::tcs::header::TcsHeader;
+use crate::tcs::layout::{Level, TcsLevelKind, TcsPart};
 use crate::tcs::source::Source;
 use crate::tcs::window::Window;
 
@@ -15,7 +15,7 @@ use crate::tcs::window::Window;
 /// those of whole arrays. What is stored below dense levels is an entry, zero or not.
 #[derive(Debug)]
 pub struct Piece<'a, S: ?Sized> {
-    header: &'a Header,
+    header: &'a TcsHeader,
     splits: &'a Splits,
     /// `pos` and `idx` of each sparse level.
     arrays: Vec<Option<[Window<'a, S>; 2]>>,
@@ -65,8 +65,8 @@ impl<T: Number, S: Source + ?Sized> SortedEntries<T> for Piece<'_, S> {
             }
             let level = self.depth - 1;
             self.is_down = match self.header.levels[level].kind {
-                Kind::Dense => self.step_dense(level),
-                Kind::Sparse => self.step_sparse(level)?,
+                TcsLevelKind::Dense => self.step_dense(level),
+                TcsLevelKind::Sparse => self.step_sparse(level)?,
             };
             self.depth = if self.is_down { self.depth + 1 } else { self.depth - 1 };
         }
@@ -80,21 +80,21 @@ impl<'a, S: Source + ?Sized> Piece<'a, S> {
     ///
     /// # Panics
     /// If the places or splits are those of another number of levels.
-    pub fn new(source: &'a S, header: &'a Header, places: Range<&[u64]>, splits: &'a Splits) -> Self {
-        let window = |part: Part| Window::new(source, header, part);
+    pub fn new(source: &'a S, header: &'a TcsHeader, places: Range<&[u64]>, splits: &'a Splits) -> Self {
+        let window = |part: TcsPart| Window::new(source, header, part);
         let arrays = |level: usize| {
-            header.levels[level].is_sparse().then(|| [window(Part::Pos(level)), window(Part::Idx(level))])
+            header.levels[level].is_sparse().then(|| [window(TcsPart::Pos(level)), window(TcsPart::Idx(level))])
         };
         let rank = header.levels.len();
         let coordinate = |(level, position): (&Level, &u64)| match level.kind {
-            Kind::Dense if level.extent() > 0 => level.range.start + position % level.extent(),
+            TcsLevelKind::Dense if level.extent() > 0 => level.range.start + position % level.extent(),
             _ => level.range.start,
         };
         Self {
             header,
             splits,
             arrays: (0..rank).map(arrays).collect(),
-            values: window(Part::Values),
+            values: window(TcsPart::Values),
             positions: places.start.to_vec(),
             end: places.end.last().copied().unwrap_or(0),
             at: header.levels.iter().zip(places.start).map(coordinate).collect(),
@@ -140,7 +140,7 @@ impl<'a, S: Source + ?Sized> Piece<'a, S> {
         }
         let coordinate = idx.number(self.positions[level])?;
         if coordinate < least || coordinate >= range.end {
-            let section = self.header.section(Part::Idx(level));
+            let section = self.header.section(TcsPart::Idx(level));
             let reason = format!(
                 "idx of level {level} at {}: expected a coordinate from {least} and below {}, found {coordinate}",
                 self.positions[level], range.end

@@ -10,15 +10,16 @@
 //!
 //! ```
 //! use maniple_files::tcs::load::{Finder, Piece, Splits, assemble, count, merge, write};
-//! use maniple_files::tcs::{Arrays, Header, Kind, Level, Tensor, Width};
+//! use maniple_files::tcs::{Arrays, Level, TcsHeader, TcsLevelKind, Tensor, Width};
 //!
 //! // A vector of six coordinates as two blocks, read in three pieces.
 //! let arrays = vec![Arrays { pos: vec![0, 4], idx: vec![0, 2, 3, 5] }];
-//! let vector = Tensor { levels: vec![Level::new(Kind::Sparse, 0, 6)], arrays, values: vec![1.5, 2.5, 3.5, 4.5] };
+//! let levels = vec![Level::new(TcsLevelKind::Sparse, 0, 6)];
+//! let vector = Tensor { levels, arrays, values: vec![1.5, 2.5, 3.5, 4.5] };
 //! let mut file = Vec::new();
 //! vector.write(Width::Eight, &mut file)?;
 //!
-//! let header = Header::read(&file)?;
+//! let header = TcsHeader::read(&file)?;
 //! let splits = Splits::none(&[0..6]).into_equal(0, 2);
 //! let mut finder = Finder::new(&file, &header);
 //! let places = (0..=3).map(|piece| finder.end_of_piece(piece, 3)).collect::<Result<Vec<_>, _>>()?;

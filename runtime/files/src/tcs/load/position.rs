@@ -1,15 +1,15 @@
 //! Places in a tensor: an element, and the nodes above it.
 
 use crate::error::ReadError;
-use crate::tcs::header::Header;
-use crate::tcs::layout::{Kind, Part};
+use crate::tcs::header::TcsHeader;
+use crate::tcs::layout::{TcsLevelKind, TcsPart};
 use crate::tcs::source::Source;
 use crate::tcs::window::Window;
 
 /// A file with its header, in which places are looked for.
 #[derive(Debug)]
 pub struct Finder<'a, S: ?Sized> {
-    header: &'a Header,
+    header: &'a TcsHeader,
     /// The nodes of each level.
     nodes: Vec<u64>,
     /// `pos` and `idx` of each sparse level.
@@ -18,10 +18,10 @@ pub struct Finder<'a, S: ?Sized> {
 
 impl<'a, S: Source + ?Sized> Finder<'a, S> {
     /// Looks for places in a file with this header.
-    pub fn new(source: &'a S, header: &'a Header) -> Self {
-        let window = |part: Part| Window::new(source, header, part).scattered();
+    pub fn new(source: &'a S, header: &'a TcsHeader) -> Self {
+        let window = |part: TcsPart| Window::new(source, header, part).scattered();
         let arrays = |level: usize| {
-            header.levels[level].is_sparse().then(|| [window(Part::Pos(level)), window(Part::Idx(level))])
+            header.levels[level].is_sparse().then(|| [window(TcsPart::Pos(level)), window(TcsPart::Idx(level))])
         };
         Self { header, nodes: header.nodes(), arrays: (0..header.levels.len()).map(arrays).collect() }
     }
@@ -100,7 +100,7 @@ impl<'a, S: Source + ?Sized> Finder<'a, S> {
         // The node above all is passed at the end alone.
         let mut above = u64::from(positions == self.nodes);
         for (level, &position) in self.header.levels.iter().zip(positions) {
-            if level.kind == Kind::Sparse {
+            if level.kind == TcsLevelKind::Sparse {
                 bytes += self.header.width.bytes() * (above + position);
             }
             above = position;

@@ -5,8 +5,8 @@ use std::ops::Range;
 use crate::error::ReadError;
 use crate::number::Number;
 use crate::tcs::check::check_padding;
-use crate::tcs::header::{Header, at, malformed};
-use crate::tcs::layout::Part;
+use crate::tcs::header::{TcsHeader, at, malformed};
+use crate::tcs::layout::TcsPart;
 use crate::tcs::source::{Source, little_endian, number};
 use crate::tcs::summed::{Summed, Summing};
 use crate::tcs::window::Window;
@@ -26,7 +26,7 @@ impl Pieces {
     /// The pieces that end at these places, each the node of each level, as
     /// [`Finder::end_of_piece`](super::Finder::end_of_piece) finds them. The last one has all that is left.
     #[must_use]
-    pub fn new(header: &Header, ends: &[Vec<u64>]) -> Self {
+    pub fn new(header: &TcsHeader, ends: &[Vec<u64>]) -> Self {
         let inner = &ends[..ends.len().saturating_sub(1)];
         let cuts = |(level, nodes): (usize, u64)| {
             let mut cuts = vec![0];
@@ -45,7 +45,7 @@ impl Pieces {
     /// So many pieces with about as many elements of each array each, in whole rows of the first level if all levels
     /// are dense. What is below the nodes of one need not be in it.
     #[must_use]
-    pub fn equal(header: &Header, count: usize) -> Self {
+    pub fn equal(header: &TcsHeader, count: usize) -> Self {
         let nodes = header.nodes();
         let is_dense = header.levels.iter().all(|level| !level.is_sparse());
         let share = |nodes: u64, piece: usize| (u128::from(nodes) * piece as u128 / count.max(1) as u128) as u64;
@@ -69,14 +69,14 @@ impl Pieces {
     /// # Panics
     /// If there is no such piece or level.
     #[must_use]
-    pub fn range(&self, part: Part, piece: usize) -> Range<u64> {
+    pub fn range(&self, part: TcsPart, piece: usize) -> Range<u64> {
         let cuts = match part {
-            Part::Pos(level) => &self.cuts[level],
-            Part::Idx(level) => &self.cuts[level + 1],
-            Part::Values => &self.cuts[self.cuts.len() - 1],
+            TcsPart::Pos(level) => &self.cuts[level],
+            TcsPart::Idx(level) => &self.cuts[level + 1],
+            TcsPart::Values => &self.cuts[self.cuts.len() - 1],
         };
         // One more bound ends the last segment.
-        let after = u64::from(matches!(part, Part::Pos(_)) && piece + 1 == self.count());
+        let after = u64::from(matches!(part, TcsPart::Pos(_)) && piece + 1 == self.count());
         cuts[piece]..cuts[piece + 1] + after
     }
 
@@ -85,8 +85,8 @@ impl Pieces {
     /// # Panics
     /// If there is no such piece.
     #[must_use]
-    pub fn bytes(&self, header: &Header, piece: usize) -> u64 {
-        let bytes = |part: Part| {
+    pub fn bytes(&self, header: &TcsHeader, piece: usize) -> u64 {
+        let bytes = |part: TcsPart| {
             let range = self.range(part, piece);
             (range.end - range.start) * header.size(part)
         };
@@ -97,8 +97,8 @@ impl Pieces {
 /// Elements of an array one after another, as bytes, of which many are read at once.
 struct Chunks<'s, S: ?Sized> {
     source: &'s S,
-    header: &'s Header,
-    part: Part,
+    header: &'s TcsHeader,
+    part: TcsPart,
     /// The elements that were not read yet.
     rest: Range<u64>,
     bytes: Vec<u8>,
@@ -106,7 +106,7 @@ struct Chunks<'s, S: ?Sized> {
 }
 
 impl<'s, S: Source + ?Sized> Chunks<'s, S> {
-    fn new(source: &'s S, header: &'s Header, part: Part, rest: Range<u64>) -> Self {
+    fn new(source: &'s S, header: &'s TcsHeader, part: TcsPart, rest: Range<u64>) -> Self {
         Self { source, header, part, rest, bytes: Vec::new(), sum: Summing::default() }
     }
 
@@ -132,15 +132,15 @@ impl<'s, S: Source + ?Sized> Chunks<'s, S> {
 /// As of the source; [`Problem::Malformed`](crate::Problem::Malformed) if a number is outside of these ranges.
 pub fn read_numbers(
     source: &(impl Source + ?Sized),
-    header: &Header,
-    part: Part,
+    header: &TcsHeader,
+    part: TcsPart,
     range: Range<u64>,
     mut take: impl FnMut(u64),
 ) -> Result<Summed, ReadError> {
     let allowed = match part {
-        Part::Pos(level) => 0..header.section(Part::Idx(level)).length + 1,
-        Part::Idx(level) => header.levels[level].range.clone(),
-        Part::Values => 0..0,
+        TcsPart::Pos(level) => 0..header.section(TcsPart::Idx(level)).length + 1,
+        TcsPart::Idx(level) => header.levels[level].range.clone(),
+        TcsPart::Values => 0..0,
     };
     let size = header.size(part) as usize;
     let mut chunks = Chunks::new(source, header, part, range);
@@ -167,8 +167,8 @@ pub struct Values<'s, S: ?Sized> {
 
 impl<'s, S: Source + ?Sized> Values<'s, S> {
     /// These elements of a file.
-    pub fn new(source: &'s S, header: &'s Header, range: Range<u64>) -> Self {
-        Self { chunks: Chunks::new(source, header, Part::Values, range), given: 0 }
+    pub fn new(source: &'s S, header: &'s TcsHeader, range: Range<u64>) -> Self {
+        Self { chunks: Chunks::new(source, header, TcsPart::Values, range), given: 0 }
     }
 
     /// Sets elements to the next ones, of the type that the header says: all of them, or as many as are left.
@@ -221,14 +221,14 @@ impl<'s, S: Source + ?Sized> Values<'s, S> {
 /// If there is no such level or piece, or the level is dense.
 pub fn check_piece(
     source: &(impl Source + ?Sized),
-    header: &Header,
+    header: &TcsHeader,
     pieces: &Pieces,
     piece: usize,
     level: usize,
     pos: impl Fn(u64) -> u64,
     idx: impl Fn(u64) -> u64,
 ) -> Result<(), ReadError> {
-    let (of_pos, of_idx) = (Part::Pos(level), Part::Idx(level));
+    let (of_pos, of_idx) = (TcsPart::Pos(level), TcsPart::Idx(level));
     let (bounds, places) = (pieces.range(of_pos, piece), pieces.range(of_idx, piece));
     let (parents, count) = (header.section(of_pos).length - 1, header.section(of_idx).length);
     // The bound after those that the piece has, and the coordinate before.
@@ -280,7 +280,7 @@ pub fn check_piece(
 ///
 /// # Errors
 /// As of the source; [`Problem::Malformed`](crate::Problem::Malformed) if they are not.
-pub fn check_gaps(source: &(impl Source + ?Sized), header: &Header) -> Result<(), ReadError> {
+pub fn check_gaps(source: &(impl Source + ?Sized), header: &TcsHeader) -> Result<(), ReadError> {
     let mut end = header.start();
     for part in header.parts() {
         let section = header.section(part);
@@ -290,7 +290,7 @@ pub fn check_gaps(source: &(impl Source + ?Sized), header: &Header) -> Result<()
     Ok(())
 }
 
-fn wrong(header: &Header, part: Part, place: u64, reason: &str) -> ReadError {
+fn wrong(header: &TcsHeader, part: TcsPart, place: u64, reason: &str) -> ReadError {
     let byte = header.section(part).offset + place * header.size(part);
     at(byte, malformed(format!("{part} at {place}: {reason}")))
 }

@@ -3,8 +3,8 @@
 use std::io;
 
 use crate::number::Number;
-use crate::tcs::header::Header;
-use crate::tcs::layout::{Part, Width};
+use crate::tcs::header::TcsHeader;
+use crate::tcs::layout::{TcsPart, Width};
 use crate::tcs::source::little_endian;
 use crate::tcs::summed::{Summed, Summing};
 
@@ -40,7 +40,7 @@ pub struct Writer<'t> {
 impl<'t> Writer<'t> {
     /// Of an array, from element `start` on.
     #[must_use]
-    pub fn new(target: &'t dyn Target, header: &Header, part: Part, start: u64) -> Self {
+    pub fn new(target: &'t dyn Target, header: &TcsHeader, part: TcsPart, start: u64) -> Self {
         let offset = header.section(part).offset + start * header.size(part);
         let waiting = Vec::with_capacity(CHUNK + 16);
         Self { target, offset, waiting, sum: Summing::default(), width: header.width }
@@ -101,8 +101,8 @@ impl<'t> Writer<'t> {
 /// As of the target.
 pub fn write_numbers(
     target: &dyn Target,
-    header: &Header,
-    part: Part,
+    header: &TcsHeader,
+    part: TcsPart,
     start: u64,
     numbers: impl IntoIterator<Item = u64>,
 ) -> io::Result<Summed> {

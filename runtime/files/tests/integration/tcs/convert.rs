@@ -3,7 +3,8 @@
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 
 use maniple_files::tcs::{
-    Duplicates, EntryStream, Extent, Header, Kind, Level, Listed, Matrix, Plan, Tensor, Width, sort, survey, write,
+    Duplicates, EntryStream, Extent, Level, Listed, Matrix, StoragePlan, TcsHeader, TcsLevelKind, Tensor, Width, sort,
+    survey, write,
 };
 use maniple_files::{ReadError, matrix_market, tns};
 use proptest::prelude::*;
@@ -40,8 +41,8 @@ fn tensors_without_entries_have_arrays_of_zeros_of_the_usual_lengths() {
         let mut nodes = 1;
         for (level, arrays) in case.levels.iter().zip(&tensor.arrays) {
             match level.kind {
-                Kind::Dense => nodes *= level.extent() as usize,
-                Kind::Sparse => {
+                TcsLevelKind::Dense => nodes *= level.extent() as usize,
+                TcsLevelKind::Sparse => {
                     prop_assert_eq!((&arrays.pos, arrays.idx.len()), (&vec![0; nodes + 1], 0));
                     nodes = 0;
                 }
@@ -75,10 +76,10 @@ fn ranges_that_are_given_count_and_others_are_those_of_entries() {
     });
 }
 
-fn plan(order: &[usize], extents: &[u64]) -> Plan<f64> {
+fn plan(order: &[usize], extents: &[u64]) -> StoragePlan<f64> {
     let extents = extents.iter().map(|extent| Extent::Given(0..*extent)).collect();
-    Plan {
-        kinds: vec![Kind::Sparse; order.len()],
+    StoragePlan {
+        kinds: vec![TcsLevelKind::Sparse; order.len()],
         order: order.to_vec(),
         extents,
         width: Width::Eight,
@@ -111,10 +112,10 @@ fn lines_that_are_unsorted_or_outside_or_there_twice_are_told() {
         told(&[0, 1], "1 1 1 1\n"),
         Err("line 1: the entry has 3 coordinates, and is stored in 2 levels".to_owned())
     );
-    let all = Plan { extents: vec![Extent::FromZero; 2], ..plan(&[0, 1], &[0, 0]) };
+    let all = StoragePlan { extents: vec![Extent::FromZero; 2], ..plan(&[0, 1], &[0, 0]) };
     let huge = tns::Reader::<_, f64>::new(&b"18446744073709551615 1 1\n"[..]).unwrap();
     assert_eq!(survey(huge, &all).unwrap_err().to_string(), "line 1: coordinate 18446744073709551615 is too large");
-    let twice = Plan { order: vec![1, 1], ..all };
+    let twice = StoragePlan { order: vec![1, 1], ..all };
     assert!(
         survey(Listed::<f64>::new(&[]), &twice)
             .unwrap_err()
@@ -125,7 +126,7 @@ fn lines_that_are_unsorted_or_outside_or_there_twice_are_told() {
 
 #[test]
 fn entries_at_the_same_place_are_added_if_that_is_asked_for() {
-    let plan = Plan { duplicates: Duplicates::Add(|one, other| one + other), ..plan(&[0], &[9]) };
+    let plan = StoragePlan { duplicates: Duplicates::Add(|one, other| one + other), ..plan(&[0], &[9]) };
     let entries: Vec<(Vec<u64>, f64)> =
         [(1, 1.0), (1, 2.0), (3, 4.0), (7, 8.0), (7, 16.0), (7, 32.0)].map(|(at, value)| (vec![at], value)).into();
     let found = survey(Listed::new(&entries), &plan).unwrap();
@@ -142,7 +143,7 @@ fn entries_in_any_order_are_converted_once_they_are_sorted() {
         (Just(case), Just(twice).prop_shuffle())
     });
     proptest!(|((case, entries) in scrambled, memory in prop_oneof![Just(0_usize), 100..2000_usize, Just(1 << 20)])| {
-        let plan = Plan { duplicates: Duplicates::Add(|one, other| one + other), ..case.plan(Width::Eight) };
+        let plan = StoragePlan { duplicates: Duplicates::Add(|one, other| one + other), ..case.plan(Width::Eight) };
         let mut sum = Case { levels: case.levels.clone(), entries: Default::default() };
         entries.iter().for_each(|(at, value)| *sum.entries.entry(at.clone()).or_insert(0.0) += value);
         let mut sorted = sort(Listed::new(&entries), &plan, Cursor::new(Vec::new()), memory).unwrap();
@@ -239,7 +240,8 @@ impl EntryStream<f64> for Made {
 #[test]
 fn what_is_held_in_memory_does_not_depend_on_the_size_of_the_tensor() {
     let most = |count: u64| {
-        let plan = Plan { kinds: vec![Kind::Dense, Kind::Sparse], ..plan(&[0, 1], &[1 << 20, 10]) };
+        let plan =
+            StoragePlan { kinds: vec![TcsLevelKind::Dense, TcsLevelKind::Sparse], ..plan(&[0, 1], &[1 << 20, 10]) };
         let survey = survey(Made { next: 0, count }, &plan).unwrap();
         let mut sink = Sink::default();
         write(&survey, Made { next: 0, count }, &plan, &mut sink).unwrap();
@@ -267,16 +269,20 @@ fn a_file_that_changes_between_the_passes_is_told() {
 #[test]
 fn a_tensor_of_more_than_a_file_holds_is_refused_before_anything_is_written() {
     let entries = [(vec![1 << 40, 1 << 40, 1 << 40], 1.0)];
-    let plan =
-        |kinds: [Kind; 3]| Plan { kinds: kinds.to_vec(), extents: vec![Extent::FromZero; 3], ..plan(&[0, 1, 2], &[]) };
-    let sparse = survey(Listed::new(&entries), &plan([Kind::Sparse; 3])).unwrap();
+    let plan = |kinds: [TcsLevelKind; 3]| StoragePlan {
+        kinds: kinds.to_vec(),
+        extents: vec![Extent::FromZero; 3],
+        ..plan(&[0, 1, 2], &[])
+    };
+    let sparse = survey(Listed::new(&entries), &plan([TcsLevelKind::Sparse; 3])).unwrap();
     assert_eq!(sparse.header.bytes(), 80 + 360 + 8 * (6 + 3 + 1));
-    let dense = survey(Listed::new(&entries), &plan([Kind::Dense; 3])).unwrap_err().to_string();
+    let dense = survey(Listed::new(&entries), &plan([TcsLevelKind::Dense; 3])).unwrap_err().to_string();
     assert_eq!(
         dense,
         "level 1 has 2^63 nodes or more: 1099511627777 nodes above, and 1099511627777 coordinates in each; make it sparse"
     );
-    let rows = survey(Listed::new(&entries), &plan([Kind::Dense, Kind::Sparse, Kind::Sparse])).unwrap();
+    let rows = survey(Listed::new(&entries), &plan([TcsLevelKind::Dense, TcsLevelKind::Sparse, TcsLevelKind::Sparse]))
+        .unwrap();
     assert!(rows.header.bytes() > 8 << 40);
 }
 
@@ -291,7 +297,12 @@ fn a_reader_that_fails_is_told() {
     let reader = tns::Reader::<_, f64>::new(io::BufReader::new((&b"1 1\n"[..]).chain(Broken))).unwrap();
     let error = survey(reader, &plan(&[0], &[9])).unwrap_err();
     assert_eq!(error.to_string(), "cannot be read: the cable is out");
-    let full =
-        Header::new(maniple_files::ElementType::F64, Width::Eight, vec![Level::new(Kind::Dense, 0, 1)], &[0]).unwrap();
+    let full = TcsHeader::new(
+        maniple_files::ElementType::F64,
+        Width::Eight,
+        vec![Level::new(TcsLevelKind::Dense, 0, 1)],
+        &[0],
+    )
+    .unwrap();
     assert_eq!(full.bytes(), 208);
 }

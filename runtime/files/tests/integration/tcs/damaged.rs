@@ -1,7 +1,7 @@
 //! Files that are none.
 
 use maniple_files::ReadError;
-use maniple_files::tcs::{Header, MAGIC, Tensor, Width, check};
+use maniple_files::tcs::{MAGIC, TcsHeader, Tensor, Width, check};
 use proptest::prelude::*;
 
 use super::{Case, cases, widths};
@@ -9,7 +9,7 @@ use crate::damaged;
 
 /// A file with compressed rows.
 fn rows() -> Vec<u8> {
-    let levels = [(maniple_files::tcs::Kind::Dense, 3), (maniple_files::tcs::Kind::Sparse, 4)];
+    let levels = [(maniple_files::tcs::TcsLevelKind::Dense, 3), (maniple_files::tcs::TcsLevelKind::Sparse, 4)];
     let level = |(mode, (kind, extent))| maniple_files::tcs::Level::new(kind, mode, extent);
     let entries = [(vec![0, 1], 1.5), (vec![0, 3], 2.5), (vec![2, 0], 3.5)].into_iter().collect();
     Case { levels: levels.into_iter().enumerate().map(level).collect(), entries }.file(Width::Eight)
@@ -39,7 +39,7 @@ fn seal(file: &mut [u8]) {
 fn refused(file: &[u8], message: &str) {
     let error = Tensor::<f64>::read(file).unwrap_err().to_string();
     assert_eq!(error, message);
-    let streamed = Header::read(file).and_then(|header| check(file, &header)).unwrap_err().to_string();
+    let streamed = TcsHeader::read(file).and_then(|header| check(file, &header)).unwrap_err().to_string();
     assert_eq!(streamed, message);
 }
 
@@ -50,7 +50,7 @@ fn every_bit_that_is_flipped_is_found() {
         let bit = bit.index(8 * file.len());
         file[bit / 8] ^= 1 << (bit % 8);
         prop_assert!(Tensor::<f64>::read(&file).is_err());
-        prop_assert!(Header::read(&file).and_then(|header| check(&file, &header)).is_err());
+        prop_assert!(TcsHeader::read(&file).and_then(|header| check(&file, &header)).is_err());
     });
 }
 
@@ -58,7 +58,7 @@ fn every_bit_that_is_flipped_is_found() {
 fn damaged_files_are_refused_or_whole() {
     proptest!(|(file in cases(1..4).prop_flat_map(|case| damaged(case.file(Width::Eight))))| {
         _ = Tensor::<f64>::read(&file);
-        _ = Header::read(&file).map(|header| check(&file, &header));
+        _ = TcsHeader::read(&file).map(|header| check(&file, &header));
     });
 }
 

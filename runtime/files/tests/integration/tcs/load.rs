@@ -5,20 +5,20 @@ use std::convert::Infallible;
 use std::io::Cursor;
 
 use maniple_files::tcs::load::{self, Block, Finder, Piece, Pieces, SortedEntries, Splits, search};
-use maniple_files::tcs::{Counts, Header, Kind, Level, Tensor, Width, check};
+use maniple_files::tcs::{Counts, Level, TcsHeader, TcsLevelKind, Tensor, Width, check};
 use proptest::prelude::*;
 
 use super::{Case, cases, file, widths};
 
 /// A file with its header.
-fn open(case: &Case, width: Width) -> (Vec<u8>, Header) {
+fn open(case: &Case, width: Width) -> (Vec<u8>, TcsHeader) {
     let file = case.file(width);
-    let header = Header::read(&file).unwrap();
+    let header = TcsHeader::read(&file).unwrap();
     (file, header)
 }
 
 /// The places where pieces begin and the last one ends.
-fn cuts(file: &Vec<u8>, header: &Header, pieces: u64) -> Vec<Vec<u64>> {
+fn cuts(file: &Vec<u8>, header: &TcsHeader, pieces: u64) -> Vec<Vec<u64>> {
     let mut finder = Finder::new(file, header);
     (0..=pieces).map(|piece| finder.end_of_piece(piece, pieces).unwrap().positions).collect()
 }
@@ -60,8 +60,8 @@ fn places_of_elements_are_the_nodes_that_have_them() {
             for (level, position) in positions.iter().enumerate() {
                 let above = level.checked_sub(1).map_or(0, |above| positions[above]);
                 match case.levels[level].kind {
-                    Kind::Dense => prop_assert_eq!(position / case.levels[level].extent(), above),
-                    Kind::Sparse => {
+                    TcsLevelKind::Dense => prop_assert_eq!(position / case.levels[level].extent(), above),
+                    TcsLevelKind::Sparse => {
                         let pos = &tensor.arrays[level].pos;
                         prop_assert!(pos[above as usize] as u64 <= *position && *position < pos[above as usize + 1] as u64);
                     }
@@ -83,7 +83,7 @@ fn bytes_before_a_place_ascend_to_those_of_all_arrays_but_the_last_bounds() {
         }).collect();
         prop_assert!(bytes.is_sorted());
         let arrays: u64 = header.parts().map(|part| header.section(part).length * header.size(part)).sum();
-        let sparse = case.levels.iter().filter(|level| level.kind == Kind::Sparse).count() as u64;
+        let sparse = case.levels.iter().filter(|level| level.kind == TcsLevelKind::Sparse).count() as u64;
         prop_assert_eq!(*bytes.last().unwrap(), arrays - width.bytes() * sparse);
         prop_assert_eq!(finder.total_bytes(), *bytes.last().unwrap());
     });
@@ -143,7 +143,7 @@ fn cuts_are_the_first_places_with_enough_bytes_before_them() {
 }
 
 /// A tensor most of whose entries are in few of its rows.
-fn skewed(kinds: &[Kind]) -> Case {
+fn skewed(kinds: &[TcsLevelKind]) -> Case {
     let extents = [400, 8000, 3];
     let levels = kinds.iter().zip(extents).enumerate();
     let levels = levels.map(|(mode, (kind, extent))| Level::new(*kind, mode, extent)).collect();
@@ -153,7 +153,7 @@ fn skewed(kinds: &[Kind]) -> Case {
 
 #[test]
 fn no_piece_of_a_large_file_has_two_percent_more_bytes_than_the_mean() {
-    let (dense, sparse) = (Kind::Dense, Kind::Sparse);
+    let (dense, sparse) = (TcsLevelKind::Dense, TcsLevelKind::Sparse);
     for kinds in [&[dense, sparse][..], &[sparse, sparse], &[dense, sparse, sparse], &[sparse, sparse, sparse]] {
         for width in [Width::Four, Width::Eight] {
             let (file, header) = open(&skewed(kinds), width);
@@ -204,7 +204,13 @@ fn ranges_of_entries_are_those_that_have_their_coordinates() {
 }
 
 /// The counts that each piece makes of each block.
-fn counted(case: &Case, file: &Vec<u8>, header: &Header, splits: &Splits, pieces: u64) -> Vec<BTreeMap<Block, Counts>> {
+fn counted(
+    case: &Case,
+    file: &Vec<u8>,
+    header: &TcsHeader,
+    splits: &Splits,
+    pieces: u64,
+) -> Vec<BTreeMap<Block, Counts>> {
     let count = |ends: &[Vec<u64>]| {
         load::count::<f64>(Piece::new(file, header, &ends[0]..&ends[1], splits), &case.levels).unwrap()
     };
@@ -223,7 +229,7 @@ fn counts_of_pieces_merge_to_those_of_the_whole() {
             prop_assert_eq!(&plan.counts, &several[block].counts);
         }
         // The least and greatest coordinates of all entries.
-        let is_kept = |value: f64| value != 0.0 || case.levels.last().unwrap().kind == Kind::Sparse;
+        let is_kept = |value: f64| value != 0.0 || case.levels.last().unwrap().kind == TcsLevelKind::Sparse;
         let kept: Vec<Vec<u64>> = case.sorted().into_iter().filter(|(_, value)| is_kept(*value)).map(|(at, _)| at).collect();
         for (level, range) in load::bounds(several.values()).into_iter().enumerate() {
             let all = || kept.iter().map(|at| at[level]);
@@ -242,13 +248,13 @@ fn blocks_assembled_from_pieces_are_those_that_are_converted_at_once() {
         for (number, ends) in cuts(&file_of_all, &header, pieces).windows(2).enumerate() {
             let piece = Piece::new(&file_of_all, &header, &ends[0]..&ends[1], &splits);
             for (block, bytes) in load::write::<f64>(piece, number, &plans).unwrap() {
-                let header = Header::read(&bytes).unwrap();
+                let header = TcsHeader::read(&bytes).unwrap();
                 prop_assert!(header.is_piece);
                 check(&bytes, &header).unwrap();
                 parts.get_mut(&block).unwrap().push(bytes);
             }
         }
-        let is_kept = |value: f64| value != 0.0 || case.levels.last().unwrap().kind == Kind::Sparse;
+        let is_kept = |value: f64| value != 0.0 || case.levels.last().unwrap().kind == TcsLevelKind::Sparse;
         let mut total = 0;
         for (block, plan) in &plans {
             let mut assembled = Cursor::new(Vec::new());
@@ -274,7 +280,7 @@ fn blocks_assembled_from_pieces_are_those_that_are_converted_at_once() {
 
 #[test]
 fn pieces_in_the_wrong_order_or_of_another_file_are_not_assembled() {
-    let level = |mode| maniple_files::tcs::Level::new(Kind::Sparse, mode, 9);
+    let level = |mode| maniple_files::tcs::Level::new(TcsLevelKind::Sparse, mode, 9);
     let case = Case { levels: vec![level(0), level(1)], entries: (0..9).map(|at| (vec![at, at], 1.0)).collect() };
     let (file_of_all, header) = open(&case, Width::Eight);
     let splits = Splits::none(&[0..9, 0..9]);

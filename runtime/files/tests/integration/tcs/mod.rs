@@ -12,7 +12,9 @@ mod whole;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use maniple_files::tcs::{Arrays, Duplicates, Extent, Kind, Level, Listed, Plan, Tensor, Width, survey, write};
+use maniple_files::tcs::{
+    Arrays, Duplicates, Extent, Level, Listed, StoragePlan, TcsLevelKind, Tensor, Width, survey, write,
+};
 use proptest::prelude::*;
 use proptest::strategy::Union;
 
@@ -47,11 +49,11 @@ impl Case {
     }
 
     /// The plan that stores it like this.
-    fn plan(&self, width: Width) -> Plan<f64> {
+    fn plan(&self, width: Width) -> StoragePlan<f64> {
         let mut extents = vec![Extent::Tight; self.levels.len()];
         self.levels.iter().for_each(|level| extents[level.mode] = Extent::Given(level.range.clone()));
         let (kinds, order) = self.levels.iter().map(|level| (level.kind, level.mode)).unzip();
-        Plan { kinds, order, extents, width, duplicates: Duplicates::Refuse }
+        StoragePlan { kinds, order, extents, width, duplicates: Duplicates::Refuse }
     }
 
     /// The file, by the streaming converter.
@@ -61,7 +63,7 @@ impl Case {
 }
 
 /// The file of some entries, by the streaming converter.
-fn file(plan: &Plan<f64>, entries: &[(Vec<u64>, f64)]) -> Vec<u8> {
+fn file(plan: &StoragePlan<f64>, entries: &[(Vec<u64>, f64)]) -> Vec<u8> {
     let mut file = std::io::Cursor::new(Vec::new());
     let survey = survey(Listed::new(entries), plan).unwrap();
     write(&survey, Listed::new(entries), plan, &mut file).unwrap();
@@ -81,8 +83,8 @@ fn direct(levels: &[Level], entries: &[(Vec<u64>, f64)]) -> Tensor<f64> {
                 &node[start..node.partition_point(|(at, _)| at[number] <= coordinate)]
             };
             match level.kind {
-                Kind::Dense => children.extend(level.range.clone().map(below)),
-                Kind::Sparse => {
+                TcsLevelKind::Dense => children.extend(level.range.clone().map(below)),
+                TcsLevelKind::Sparse => {
                     own.pos.push(children.len() as i64);
                     for coordinate in level.range.clone().filter(|coordinate| !below(*coordinate).is_empty()) {
                         own.idx.push(coordinate as i64);
@@ -91,7 +93,7 @@ fn direct(levels: &[Level], entries: &[(Vec<u64>, f64)]) -> Tensor<f64> {
                 }
             }
         }
-        if level.kind == Kind::Sparse {
+        if level.kind == TcsLevelKind::Sparse {
             own.pos.push(children.len() as i64);
         }
         nodes = children;
@@ -112,7 +114,7 @@ fn cases(orders: Range<usize>) -> impl Strategy<Value = Case> {
         .prop_flat_map(|(levels, order)| {
             let level = |((is_sparse, first, extent), mode): ((bool, u64, u64), usize)| Level {
                 range: first..first + extent,
-                ..Level::new(if is_sparse { Kind::Sparse } else { Kind::Dense }, mode, 0)
+                ..Level::new(if is_sparse { TcsLevelKind::Sparse } else { TcsLevelKind::Dense }, mode, 0)
             };
             let levels: Vec<Level> = levels.into_iter().zip(order).map(level).collect();
             let mut at = vec![Just(0_u64).boxed(); levels.len()];

@@ -6,20 +6,20 @@ use maniple_files::ElementType;
 use maniple_files::ReadError;
 use maniple_files::tcs::load::{Finder, Pieces, Values, check_gaps, check_piece, read_numbers};
 use maniple_files::tcs::store::{Target, Writer, write_numbers};
-use maniple_files::tcs::{Arrays, Header, Part, Summed, Tensor, Width};
+use maniple_files::tcs::{Arrays, Summed, TcsHeader, TcsPart, Tensor, Width};
 use proptest::prelude::*;
 
 use super::{cases, widths};
 
-fn pieces_of(file: &[u8], header: &Header, count: u64) -> Result<Pieces, ReadError> {
+fn pieces_of(file: &[u8], header: &TcsHeader, count: u64) -> Result<Pieces, ReadError> {
     let mut finder = Finder::new(file, header);
     let ends = (1..=count).map(|piece| finder.end_of_piece(piece, count).map(|cut| cut.positions));
     Ok(Pieces::new(header, &ends.collect::<Result<Vec<_>, _>>()?))
 }
 
 /// Reads and checks piece by piece, each knowing no more than its own ranges.
-fn read(file: &[u8], count: u64) -> Result<(Header, Pieces, Vec<Tensor<f64>>), ReadError> {
-    let header = Header::read(file)?;
+fn read(file: &[u8], count: u64) -> Result<(TcsHeader, Pieces, Vec<Tensor<f64>>), ReadError> {
+    let header = TcsHeader::read(file)?;
     check_gaps(file, &header)?;
     let pieces = pieces_of(file, &header, count)?;
     let (mut found, mut sums) = (Vec::new(), Vec::new());
@@ -33,7 +33,7 @@ fn read(file: &[u8], count: u64) -> Result<(Header, Pieces, Vec<Tensor<f64>>), R
         for part in header.parts() {
             let range = pieces.range(part, piece);
             of_piece.push(match part {
-                Part::Values => {
+                TcsPart::Values => {
                     own.values = vec![0.0; (range.end - range.start) as usize];
                     let (own, mut values) = (&mut own.values, Values::new(file, &header, range));
                     let middle = own.len() / 3;
@@ -41,17 +41,17 @@ fn read(file: &[u8], count: u64) -> Result<(Header, Pieces, Vec<Tensor<f64>>), R
                     values.read(&mut own[middle..])?;
                     values.finish()?
                 }
-                Part::Pos(level) => read_numbers(file, &header, part, range, |number| {
+                TcsPart::Pos(level) => read_numbers(file, &header, part, range, |number| {
                     own.arrays[level].pos.push(number as i64);
                 })?,
-                Part::Idx(level) => read_numbers(file, &header, part, range, |number| {
+                TcsPart::Idx(level) => read_numbers(file, &header, part, range, |number| {
                     own.arrays[level].idx.push(number as i64);
                 })?,
             });
         }
         for (level, Arrays { pos, idx }) in own.arrays.iter().enumerate() {
             if header.levels[level].is_sparse() {
-                let first = [Part::Pos(level), Part::Idx(level)].map(|part| pieces.range(part, piece).start);
+                let first = [TcsPart::Pos(level), TcsPart::Idx(level)].map(|part| pieces.range(part, piece).start);
                 let number = |numbers: &[i64], place: u64| numbers[place as usize] as u64;
                 let pos = |place: u64| number(pos, place - first[0]);
                 check_piece(file, &header, &pieces, piece, level, pos, |place| number(idx, place - first[1]))?;
@@ -92,7 +92,7 @@ fn pieces_are_the_arrays_of_the_whole_one_after_the_other() {
 
 /// Makes all checksums of a file right.
 fn seal(file: &mut [u8]) {
-    let mut header = Header::read(&*file).unwrap();
+    let mut header = TcsHeader::read(&*file).unwrap();
     for part in header.parts().collect::<Vec<_>>() {
         let section = header.section(part);
         let bytes = section.offset..section.offset + section.length * header.size(part);
@@ -108,7 +108,7 @@ fn what_is_wrong_with_a_file_is_found_in_pieces_if_and_only_if_it_is_found_in_th
     let changes = proptest::collection::vec((any::<prop::sample::Index>(), number), 1..3);
     proptest!(ProptestConfig::with_cases(2000), |(case in cases(1..4), count in 1..6_u64, changes in changes, is_sealed in any::<bool>())| {
         let mut file = case.file(Width::Eight);
-        let start = Header::read(&file).unwrap().start() as usize;
+        let start = TcsHeader::read(&file).unwrap().start() as usize;
         let words = (file.len() - start) / 8;
         for (place, number) in changes.into_iter().filter(|_| words > 0) {
             let place = start + 8 * place.index(words);
@@ -127,7 +127,7 @@ fn parts_that_are_written_at_their_places_make_the_file_of_the_whole() {
     proptest!(ProptestConfig::with_cases(64), |(case in cases(1..5), width in widths(), count in 1..6_u64)| {
         let tensor = case.direct();
         let counts: Vec<u64> = tensor.arrays.iter().map(|arrays| arrays.idx.len() as u64).collect();
-        let mut header = Header::new(ElementType::F64, width, tensor.levels.clone(), &counts).unwrap();
+        let mut header = TcsHeader::new(ElementType::F64, width, tensor.levels.clone(), &counts).unwrap();
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().set_len(header.bytes()).unwrap();
         for part in header.parts().collect::<Vec<_>>() {
@@ -141,9 +141,9 @@ fn parts_that_are_written_at_their_places_make_the_file_of_the_whole() {
                     write_numbers(file.as_file(), &header, part, start, numbers)
                 };
                 match part {
-                    Part::Pos(level) => numbers(&tensor.arrays[level].pos),
-                    Part::Idx(level) => numbers(&tensor.arrays[level].idx),
-                    Part::Values => {
+                    TcsPart::Pos(level) => numbers(&tensor.arrays[level].pos),
+                    TcsPart::Idx(level) => numbers(&tensor.arrays[level].idx),
+                    TcsPart::Values => {
                         let mut writer = Writer::new(file.as_file(), &header, part, start);
                         tensor.values[range.clone()].chunks(3).try_for_each(|values| writer.values(values)).unwrap();
                         writer.finish()

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use maniple_files::tcs::load::{self, Finder, Piece, Splits};
 use maniple_files::tcs::store::{Merge, equal_cuts, sampled_cuts};
-use maniple_files::tcs::{Header, Kind, Split, Width};
+use maniple_files::tcs::{Split, TcsHeader, TcsLevelKind, Width};
 use proptest::prelude::*;
 
 use super::{Case, cases};
@@ -28,7 +28,7 @@ fn blocks(case: &Case, splits: &Splits) -> Vec<Vec<u8>> {
 
 /// Stores blocks in pieces between these cuts, and gives the file, and how many entries each piece has.
 fn stored(case: &Case, blocks: &[Vec<u8>], cuts: &[Vec<u64>]) -> (Vec<u8>, Vec<u64>) {
-    let headers: Vec<Header> = blocks.iter().map(|block| Header::read(block).unwrap()).collect();
+    let headers: Vec<TcsHeader> = blocks.iter().map(|block| TcsHeader::read(block).unwrap()).collect();
     let ranges: Vec<_> = case.levels.iter().map(|level| level.range.clone()).collect();
     let splits = Splits::none(&ranges);
     // For each block, the places where pieces begin and the last one ends.
@@ -53,7 +53,7 @@ fn stored(case: &Case, blocks: &[Vec<u8>], cuts: &[Vec<u64>]) -> (Vec<u8>, Vec<u
     let pieces = cuts.len() + 1;
     let counted: Vec<_> = (0..pieces).map(|number| load::count(piece(number), &case.levels).unwrap()).collect();
     let whole =
-        Header::new(maniple_files::ElementType::F64, Width::Eight, case.levels.clone(), &vec![0; case.levels.len()])
+        TcsHeader::new(maniple_files::ElementType::F64, Width::Eight, case.levels.clone(), &vec![0; case.levels.len()])
             .unwrap();
     let plans = load::merge_all(&whole, &counted).unwrap();
     let written: Vec<Vec<u8>> =
@@ -79,7 +79,7 @@ fn splits(case: &Case, counts: &[u64]) -> Splits {
 fn blocks_are_stored_as_the_tensor_is_converted_wherever_pieces_are_cut() {
     proptest!(ProptestConfig::with_cases(500), |(case in cases(1..5), counts in proptest::collection::vec(1..4_u64, 4), pieces in 1..9_u64, is_sampled in any::<bool>())| {
         let mut case = case;
-        if case.levels.last().unwrap().kind == Kind::Dense {
+        if case.levels.last().unwrap().kind == TcsLevelKind::Dense {
             case.entries.retain(|_, value| *value != 0.0);
         }
         let blocks = blocks(&case, &splits(&case, &counts));
@@ -119,8 +119,8 @@ fn equal_cuts_are_the_mixed_radix_digits_of_equal_shares() {
 fn sampled_cuts_make_pieces_equal_where_coordinates_are_not() {
     // Most entries are in few rows.
     let levels = vec![
-        maniple_files::tcs::Level::new(Kind::Sparse, 0, 128),
-        maniple_files::tcs::Level::new(Kind::Sparse, 1, 2048),
+        maniple_files::tcs::Level::new(TcsLevelKind::Sparse, 0, 128),
+        maniple_files::tcs::Level::new(TcsLevelKind::Sparse, 1, 2048),
     ];
     let entries = (1..100_u64).flat_map(|row| (0..2000 / row).map(move |column| (vec![row, column], 1.0))).collect();
     let case = Case { levels, entries };

@@ -5,9 +5,9 @@ mod races;
 mod resolve;
 
 use races::{Races, Touch};
-use resolve::{Element, Program, Step};
+use resolve::{Element, SlotProgram, SlotStatement};
 
-use super::memory::Memory;
+use super::memory::BufferMemory;
 use super::view::fit;
 use super::{Argument, KernelError};
 use crate::arithmetic::{self, DivisionByZero, Value};
@@ -34,13 +34,13 @@ pub fn interpret(kernel: &Checked, arguments: &mut [Argument<'_>], races: bool) 
     for argument in arguments.iter_mut() {
         match argument {
             Argument::Scalar(value) => variables.push(*value),
-            Argument::View(view) => buffers.push(Memory::borrow(view)),
+            Argument::View(view) => buffers.push(BufferMemory::borrow(view)),
         }
     }
     variables.resize(program.variables, Scalar::I64(0));
-    buffers.resize_with(program.buffers.len(), Memory::nothing);
+    buffers.resize_with(program.buffers.len(), BufferMemory::nothing);
     let allocations = (0..buffers.len()).collect();
-    let mut machine = Machine {
+    let mut machine = KernelMachine {
         kernel,
         program: &program,
         variables,
@@ -64,21 +64,21 @@ enum Flow {
     Continue,
 }
 
-struct Machine<'a> {
+struct KernelMachine<'a> {
     kernel: &'a Kernel,
-    program: &'a Program,
+    program: &'a SlotProgram,
     variables: Vec<Scalar>,
-    buffers: Vec<Memory<'a>>,
+    buffers: Vec<BufferMemory<'a>>,
     /// A number for each buffer that tells allocations apart.
     allocations: Vec<usize>,
     next_allocation: usize,
     races: Option<Races>,
 }
 
-impl Machine<'_> {
-    fn step(&mut self, step: &Step) -> Result<Flow, KernelError> {
+impl KernelMachine<'_> {
+    fn step(&mut self, step: &SlotStatement) -> Result<Flow, KernelError> {
         match step {
-            Step::Sequence(steps) => {
+            SlotStatement::Sequence(steps) => {
                 for inner in steps {
                     let flow = self.step(inner)?;
                     if flow != Flow::Normal {
@@ -86,15 +86,15 @@ impl Machine<'_> {
                     }
                 }
             }
-            Step::Set { variable, value, reduction } => {
+            SlotStatement::Set { variable, value, reduction } => {
                 let value = self.number(value)?;
                 self.variables[*variable] = combined(*reduction, self.variables[*variable], value);
             }
-            Step::Store { element, value, reduction, atomic } => {
+            SlotStatement::Store { element, value, reduction, atomic } => {
                 let value = self.number(value)?;
                 self.store(element, value, *reduction, *atomic)?;
             }
-            Step::For { variable, name, low, high, parallel, body } => {
+            SlotStatement::For { variable, name, low, high, parallel, body } => {
                 let (low, high) = (self.index(low)?, self.index(high)?);
                 let checks = *parallel && self.races.is_some();
                 if let (true, Some(races)) = (checks, &mut self.races) {
@@ -113,14 +113,14 @@ impl Machine<'_> {
                     races.leave();
                 }
             }
-            Step::While { condition, body } => {
+            SlotStatement::While { condition, body } => {
                 while self.truth(condition)? {
                     if self.step(body)? == Flow::Break {
                         break;
                     }
                 }
             }
-            Step::If { condition, then, otherwise } => {
+            SlotStatement::If { condition, then, otherwise } => {
                 if self.truth(condition)? {
                     return self.step(then);
                 }
@@ -128,14 +128,14 @@ impl Machine<'_> {
                     return self.step(otherwise);
                 }
             }
-            Step::Break => return Ok(Flow::Break),
-            Step::Continue => return Ok(Flow::Continue),
-            Step::Allocate { buffer, element, bounds, zeroed } => {
+            SlotStatement::Break => return Ok(Flow::Break),
+            SlotStatement::Continue => return Ok(Flow::Continue),
+            SlotStatement::Allocate { buffer, element, bounds, zeroed } => {
                 let bounds: Vec<(i64, i64)> = bounds
                     .iter()
                     .map(|(low, high)| Ok((self.index(low)?, self.index(high)?)))
                     .collect::<Result<_, KernelError>>()?;
-                self.buffers[*buffer] = Memory::allocate(*element, &bounds, *zeroed)
+                self.buffers[*buffer] = BufferMemory::allocate(*element, &bounds, *zeroed)
                     .ok_or_else(|| KernelError::OutOfMemory { kernel: self.kernel.name.clone() })?;
                 self.allocations[*buffer] = self.next_allocation;
                 self.next_allocation += 1;
@@ -215,26 +215,26 @@ impl Machine<'_> {
 
     // The verifier saw to it that types are what they are taken for: the other arms never run.
 
-    fn number(&mut self, value: &resolve::Value) -> Result<Scalar, KernelError> {
+    fn number(&mut self, value: &resolve::SlotExpression) -> Result<Scalar, KernelError> {
         match self.value(value)? {
             Value::Number(value) => Ok(value),
             Value::Truth(value) => Ok(Scalar::I64(value.into())),
         }
     }
 
-    fn index(&mut self, value: &resolve::Value) -> Result<i64, KernelError> {
+    fn index(&mut self, value: &resolve::SlotExpression) -> Result<i64, KernelError> {
         match self.value(value)? {
             Value::Number(Scalar::I64(value)) => Ok(value),
             _ => Ok(0),
         }
     }
 
-    fn truth(&mut self, value: &resolve::Value) -> Result<bool, KernelError> {
+    fn truth(&mut self, value: &resolve::SlotExpression) -> Result<bool, KernelError> {
         Ok(self.value(value)? == Value::Truth(true))
     }
 
-    fn value(&mut self, value: &resolve::Value) -> Result<Value, KernelError> {
-        use resolve::Value as Code;
+    fn value(&mut self, value: &resolve::SlotExpression) -> Result<Value, KernelError> {
+        use resolve::SlotExpression as Code;
         let number = match value {
             Code::Constant(value) => *value,
             Code::Bool(value) => return Ok(Value::Truth(*value)),

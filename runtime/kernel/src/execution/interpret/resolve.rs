@@ -9,50 +9,78 @@ use crate::loops::{
 };
 
 /// An expression over slots.
-pub(super) enum Value {
+pub(super) enum SlotExpression {
     Constant(Scalar),
     Bool(bool),
     Variable(usize),
-    Negate(Box<Value>),
-    Not(Box<Value>),
-    Binary(BinaryOperator, Box<Value>, Box<Value>),
-    Cast(ElementType, Box<Value>),
-    Select(Box<[Value; 3]>),
+    Negate(Box<SlotExpression>),
+    Not(Box<SlotExpression>),
+    Binary(BinaryOperator, Box<SlotExpression>, Box<SlotExpression>),
+    Cast(ElementType, Box<SlotExpression>),
+    Select(Box<[SlotExpression; 3]>),
     Load(Element),
     Low(usize, usize),
     High(usize, usize),
-    Call(Intrinsic, Vec<Value>),
+    Call(Intrinsic, Vec<SlotExpression>),
 }
 
 /// A place in a buffer.
 pub(super) struct Element {
     pub(super) buffer: usize,
-    pub(super) indices: Vec<Value>,
+    pub(super) indices: Vec<SlotExpression>,
 }
 
 /// A statement over slots.
-pub(super) enum Step {
-    Sequence(Vec<Step>),
-    Set { variable: usize, value: Value, reduction: Option<Reduction> },
-    Store { element: Element, value: Value, reduction: Option<Reduction>, atomic: bool },
-    For { variable: usize, name: Arc<str>, low: Value, high: Value, parallel: bool, body: Box<Step> },
-    While { condition: Value, body: Box<Step> },
-    If { condition: Value, then: Box<Step>, otherwise: Option<Box<Step>> },
+pub(super) enum SlotStatement {
+    Sequence(Vec<SlotStatement>),
+    Set {
+        variable: usize,
+        value: SlotExpression,
+        reduction: Option<Reduction>,
+    },
+    Store {
+        element: Element,
+        value: SlotExpression,
+        reduction: Option<Reduction>,
+        atomic: bool,
+    },
+    For {
+        variable: usize,
+        name: Arc<str>,
+        low: SlotExpression,
+        high: SlotExpression,
+        parallel: bool,
+        body: Box<SlotStatement>,
+    },
+    While {
+        condition: SlotExpression,
+        body: Box<SlotStatement>,
+    },
+    If {
+        condition: SlotExpression,
+        then: Box<SlotStatement>,
+        otherwise: Option<Box<SlotStatement>>,
+    },
     Break,
     Continue,
-    Allocate { buffer: usize, element: ElementType, bounds: Vec<(Value, Value)>, zeroed: bool },
+    Allocate {
+        buffer: usize,
+        element: ElementType,
+        bounds: Vec<(SlotExpression, SlotExpression)>,
+        zeroed: bool,
+    },
 }
 
 /// A kernel over slots. Parameters have the first ones of each kind, in order.
-pub(super) struct Program {
-    pub(super) body: Step,
+pub(super) struct SlotProgram {
+    pub(super) body: SlotStatement,
     pub(super) variables: usize,
     /// The names of the buffers.
     pub(super) buffers: Vec<Arc<str>>,
 }
 
 /// Resolves a verified kernel.
-pub(super) fn resolve(kernel: &Kernel) -> Program {
+pub(super) fn resolve(kernel: &Kernel) -> SlotProgram {
     let mut resolver = Resolver::default();
     for parameter in &kernel.parameters {
         match parameter {
@@ -65,7 +93,7 @@ pub(super) fn resolve(kernel: &Kernel) -> Program {
         }
     }
     let body = resolver.statement(&kernel.body);
-    Program { body, variables: resolver.variables, buffers: resolver.buffer_names }
+    SlotProgram { body, variables: resolver.variables, buffers: resolver.buffer_names }
 }
 
 #[derive(Default)]
@@ -93,19 +121,21 @@ impl Resolver {
         self.slots.get(name).copied().unwrap_or(usize::MAX)
     }
 
-    fn statement(&mut self, statement: &Statement) -> Step {
+    fn statement(&mut self, statement: &Statement) -> SlotStatement {
         match statement {
             Statement::Sequence(statements) => {
-                Step::Sequence(statements.iter().map(|inner| self.statement(inner)).collect())
+                SlotStatement::Sequence(statements.iter().map(|inner| self.statement(inner)).collect())
             }
             Statement::Let { variable, value, .. } => {
                 let value = self.value(value);
-                Step::Set { variable: self.new_variable(&variable.name), value, reduction: None }
+                SlotStatement::Set { variable: self.new_variable(&variable.name), value, reduction: None }
             }
-            Statement::Set { variable, value, reduction } => {
-                Step::Set { variable: self.slot(&variable.name), value: self.value(value), reduction: *reduction }
-            }
-            Statement::Store { buffer, indices, value, reduction, atomic } => Step::Store {
+            Statement::Set { variable, value, reduction } => SlotStatement::Set {
+                variable: self.slot(&variable.name),
+                value: self.value(value),
+                reduction: *reduction,
+            },
+            Statement::Store { buffer, indices, value, reduction, atomic } => SlotStatement::Store {
                 element: self.element(buffer, indices),
                 value: self.value(value),
                 reduction: *reduction,
@@ -113,7 +143,7 @@ impl Resolver {
             },
             Statement::For { variable, low, high, kind, body, .. } => {
                 let (low, high) = (self.value(low), self.value(high));
-                Step::For {
+                SlotStatement::For {
                     variable: self.new_variable(&variable.name),
                     name: variable.name.clone(),
                     low,
@@ -123,23 +153,28 @@ impl Resolver {
                 }
             }
             Statement::While { condition, body } => {
-                Step::While { condition: self.value(condition), body: self.boxed(body) }
+                SlotStatement::While { condition: self.value(condition), body: self.boxed(body) }
             }
-            Statement::If { condition, then, otherwise } => Step::If {
+            Statement::If { condition, then, otherwise } => SlotStatement::If {
                 condition: self.value(condition),
                 then: self.boxed(then),
                 otherwise: otherwise.as_deref().map(|otherwise| self.boxed(otherwise)),
             },
-            Statement::Break => Step::Break,
-            Statement::Continue => Step::Continue,
+            Statement::Break => SlotStatement::Break,
+            Statement::Continue => SlotStatement::Continue,
             Statement::Allocate { buffer, bounds, zeroed, .. } => {
                 let bounds = bounds.iter().map(|(low, high)| (self.value(low), self.value(high))).collect();
-                Step::Allocate { buffer: self.new_buffer(buffer), element: buffer.element, bounds, zeroed: *zeroed }
+                SlotStatement::Allocate {
+                    buffer: self.new_buffer(buffer),
+                    element: buffer.element,
+                    bounds,
+                    zeroed: *zeroed,
+                }
             }
         }
     }
 
-    fn boxed(&mut self, statement: &Statement) -> Box<Step> {
+    fn boxed(&mut self, statement: &Statement) -> Box<SlotStatement> {
         Box::new(self.statement(statement))
     }
 
@@ -147,24 +182,24 @@ impl Resolver {
         Element { buffer: self.slot(&buffer.name), indices: indices.iter().map(|index| self.value(index)).collect() }
     }
 
-    fn value(&self, expression: &Expression) -> Value {
+    fn value(&self, expression: &Expression) -> SlotExpression {
         let boxed = |operand: &Expression| Box::new(self.value(operand));
         match expression {
-            Expression::Constant(value) => Value::Constant(*value),
-            Expression::Bool(value) => Value::Bool(*value),
-            Expression::Variable(variable) => Value::Variable(self.slot(&variable.name)),
-            Expression::Unary(UnaryOperator::Negate, operand) => Value::Negate(boxed(operand)),
-            Expression::Unary(UnaryOperator::Not, operand) => Value::Not(boxed(operand)),
-            Expression::Binary(operator, left, right) => Value::Binary(*operator, boxed(left), boxed(right)),
-            Expression::Cast(element, operand) => Value::Cast(*element, boxed(operand)),
+            Expression::Constant(value) => SlotExpression::Constant(*value),
+            Expression::Bool(value) => SlotExpression::Bool(*value),
+            Expression::Variable(variable) => SlotExpression::Variable(self.slot(&variable.name)),
+            Expression::Unary(UnaryOperator::Negate, operand) => SlotExpression::Negate(boxed(operand)),
+            Expression::Unary(UnaryOperator::Not, operand) => SlotExpression::Not(boxed(operand)),
+            Expression::Binary(operator, left, right) => SlotExpression::Binary(*operator, boxed(left), boxed(right)),
+            Expression::Cast(element, operand) => SlotExpression::Cast(*element, boxed(operand)),
             Expression::Select { condition, then, otherwise } => {
-                Value::Select(Box::new([self.value(condition), self.value(then), self.value(otherwise)]))
+                SlotExpression::Select(Box::new([self.value(condition), self.value(then), self.value(otherwise)]))
             }
-            Expression::Load { buffer, indices } => Value::Load(self.element(buffer, indices)),
-            Expression::Low(buffer, dimension) => Value::Low(self.slot(&buffer.name), *dimension),
-            Expression::High(buffer, dimension) => Value::High(self.slot(&buffer.name), *dimension),
+            Expression::Load { buffer, indices } => SlotExpression::Load(self.element(buffer, indices)),
+            Expression::Low(buffer, dimension) => SlotExpression::Low(self.slot(&buffer.name), *dimension),
+            Expression::High(buffer, dimension) => SlotExpression::High(self.slot(&buffer.name), *dimension),
             Expression::Call(function, arguments) => {
-                Value::Call(*function, arguments.iter().map(|argument| self.value(argument)).collect())
+                SlotExpression::Call(*function, arguments.iter().map(|argument| self.value(argument)).collect())
             }
         }
     }

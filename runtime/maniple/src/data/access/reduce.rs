@@ -9,11 +9,11 @@ use super::Column;
 
 /// Folds contributions into a field with an operator: `charge.fold(point, 0.5)`. The values themselves can't be seen.
 pub struct Reduce<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize = 1> {
-    place: Place<'a, Op, T, D>,
+    place: ContributionPlace<'a, Op, T, D>,
 }
 
 /// The destination of contributions.
-enum Place<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize> {
+enum ContributionPlace<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize> {
     /// Into a buffer of contributions.
     Buffer(Column<'a, Op::Rhs, D>),
     /// Into the values.
@@ -23,20 +23,20 @@ enum Place<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize> {
 impl<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize> Reduce<'a, Op, T, D> {
     /// The column must be the only way to its contributions.
     pub(crate) fn into_buffer(column: Column<'a, Op::Rhs, D>) -> Self {
-        Self { place: Place::Buffer(column) }
+        Self { place: ContributionPlace::Buffer(column) }
     }
 
     /// The column must be the only way to its values.
     pub(crate) fn in_place(column: Column<'a, T, D>) -> Self {
-        Self { place: Place::Values(column, PhantomData) }
+        Self { place: ContributionPlace::Values(column, PhantomData) }
     }
 
     /// The points that can be contributed to.
     #[must_use]
     pub fn space(&self) -> &'a IndexSpace<D> {
         match &self.place {
-            Place::Buffer(column) => column.space(),
-            Place::Values(column, _) => column.space(),
+            ContributionPlace::Buffer(column) => column.space(),
+            ContributionPlace::Values(column, _) => column.space(),
         }
     }
 
@@ -45,8 +45,8 @@ impl<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize> Reduce<'a, Op,
     #[must_use]
     pub fn contains(&self, point: impl Into<Point<D>>) -> bool {
         match &self.place {
-            Place::Buffer(column) => column.contains(point.into()),
-            Place::Values(column, _) => column.contains(point.into()),
+            ContributionPlace::Buffer(column) => column.contains(point.into()),
+            ContributionPlace::Values(column, _) => column.contains(point.into()),
         }
     }
 
@@ -59,9 +59,11 @@ impl<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize> Reduce<'a, Op,
     pub fn fold(&mut self, point: impl Into<Point<D>>, contribution: Op::Rhs) {
         match &self.place {
             // SAFETY: the places are in the region, and only this accessor, borrowed mutably, touches them.
-            Place::Buffer(column) => Op::fold(unsafe { column.place_or_panic(point.into()).as_mut() }, contribution),
+            ContributionPlace::Buffer(column) => {
+                Op::fold(unsafe { column.place_or_panic(point.into()).as_mut() }, contribution)
+            }
             // SAFETY: as above.
-            Place::Values(column, _) => {
+            ContributionPlace::Values(column, _) => {
                 // SAFETY: the place is in the region, and only this accessor, borrowed mutably, touches it.
                 Op::apply(unsafe { column.place_or_panic(point.into()).as_mut() }, contribution)
             }
@@ -74,12 +76,12 @@ impl<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize> Reduce<'a, Op,
         // One look at the place for both questions: this is the inner loop of tasks whose points are spread over
         // several regions.
         match &self.place {
-            Place::Buffer(column) => column.place(point.into()).is_some_and(|mut place| {
+            ContributionPlace::Buffer(column) => column.place(point.into()).is_some_and(|mut place| {
                 // SAFETY: the place is in the region, and only this accessor, borrowed mutably, touches it.
                 Op::fold(unsafe { place.as_mut() }, contribution);
                 true
             }),
-            Place::Values(column, _) => column.place(point.into()).is_some_and(|mut place| {
+            ContributionPlace::Values(column, _) => column.place(point.into()).is_some_and(|mut place| {
                 // SAFETY: as above.
                 Op::apply(unsafe { place.as_mut() }, contribution);
                 true

@@ -26,24 +26,24 @@ impl<T> Deref for Span<'_, T> {
 /// The values of a row, to be changed: a slice of the instance where the layout allows it, else a copy that is written
 /// back when dropped.
 pub struct SpanMut<'a, T: Copy> {
-    place: Place<'a, T>,
+    place: ValuePlace<'a, T>,
 }
 
 /// Puts changed values back where they came from.
 type WriteBack<'a, T> = Box<dyn FnMut(&[T]) + 'a>;
 
-enum Place<'a, T: Copy> {
+enum ValuePlace<'a, T: Copy> {
     Direct(&'a mut [T]),
     Staged { values: Vec<T>, write_back: WriteBack<'a, T> },
 }
 
 impl<'a, T: Copy> SpanMut<'a, T> {
     pub(super) fn direct(values: &'a mut [T]) -> Self {
-        Self { place: Place::Direct(values) }
+        Self { place: ValuePlace::Direct(values) }
     }
 
     pub(super) fn staged(values: Vec<T>, write_back: impl FnMut(&[T]) + 'a) -> Self {
-        Self { place: Place::Staged { values, write_back: Box::new(write_back) } }
+        Self { place: ValuePlace::Staged { values, write_back: Box::new(write_back) } }
     }
 }
 
@@ -53,8 +53,8 @@ impl<T: Copy> Deref for SpanMut<'_, T> {
     #[inline]
     fn deref(&self) -> &[T] {
         match &self.place {
-            Place::Direct(values) => values,
-            Place::Staged { values, .. } => values,
+            ValuePlace::Direct(values) => values,
+            ValuePlace::Staged { values, .. } => values,
         }
     }
 }
@@ -63,8 +63,8 @@ impl<T: Copy> DerefMut for SpanMut<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         match &mut self.place {
-            Place::Direct(values) => values,
-            Place::Staged { values, .. } => values,
+            ValuePlace::Direct(values) => values,
+            ValuePlace::Staged { values, .. } => values,
         }
     }
 }
@@ -72,8 +72,8 @@ impl<T: Copy> DerefMut for SpanMut<'_, T> {
 impl<T: Copy> Drop for SpanMut<'_, T> {
     fn drop(&mut self) {
         match &mut self.place {
-            Place::Direct(_) => {}
-            Place::Staged { values, write_back } => write_back(values),
+            ValuePlace::Direct(_) => {}
+            ValuePlace::Staged { values, write_back } => write_back(values),
         }
     }
 }

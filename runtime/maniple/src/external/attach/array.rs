@@ -23,7 +23,7 @@ pub(super) struct Array {
 
 /// Bytes that follow each other both in a file and in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct ByteRun {
     pub(super) offset: u64,
     pub(super) bytes: usize,
 }
@@ -52,7 +52,7 @@ impl Array {
 
     /// The bytes of a piece, a rectangle within the array, in the order of the file. That is also their order in
     /// memory, where they have no gaps.
-    pub(super) fn runs(&self, piece: &AnyRect) -> impl DoubleEndedIterator<Item = Run> + use<> {
+    pub(super) fn runs(&self, piece: &AnyRect) -> impl DoubleEndedIterator<Item = ByteRun> + use<> {
         let dim = self.bounds.dim();
         let (mut offset, mut stride, mut bytes) = (self.start, self.size as u64, self.size as u64);
         // A run goes on into the next dimension as long as the piece has all of the one before.
@@ -78,7 +78,7 @@ impl Array {
                 rest /= count;
                 digit * stride
             });
-            Run { offset: offset + place.sum::<u64>(), bytes: bytes as usize }
+            ByteRun { offset: offset + place.sum::<u64>(), bytes: bytes as usize }
         })
     }
 
@@ -143,7 +143,7 @@ mod tests {
                 }
             };
             let (array, piece) = (array(rect(&whole), by_columns), rect(&part));
-            let runs: Vec<Run> = array.runs(&piece).collect();
+            let runs: Vec<ByteRun> = array.runs(&piece).collect();
             let found: Vec<u64> = runs.iter()
                 .flat_map(|run| (0..run.bytes as u64 / 4).map(|element| run.offset + 4 * element))
                 .collect();
@@ -160,8 +160,8 @@ mod tests {
         let rows = 1_i64 << 40;
         let array = array(Rect::<2>::from_shape([rows, 1 << 10]).into(), false);
         let piece: AnyRect = Rect::<2>::new([rows - 2, 0], [rows - 1, 1023]).into();
-        let last: Vec<Run> = array.runs(&piece).collect();
-        assert_eq!(last, [Run { offset: array.end() - 8192, bytes: 8192 }]);
+        let last: Vec<ByteRun> = array.runs(&piece).collect();
+        assert_eq!(last, [ByteRun { offset: array.end() - 8192, bytes: 8192 }]);
     }
 
     #[test]

@@ -15,11 +15,11 @@ use maniple_region::{Field, FieldValue};
 use maniple_space::AnyRect;
 
 use super::file::{Access, File, Role, check_form};
-use super::handle::{Attached, Detached, Finished, Given, Kept};
+use super::handle::{Attached, Detached, Finished, GivenResult, Kept};
 use super::held::{HeldFile, Holding, Load, Loading};
 use super::operation::FromFile;
 use super::room::Room;
-use super::values::{Memory, Values};
+use super::values::{FieldMemory, FieldValues};
 use super::{DETACH, values_of};
 use crate::context::{Context, ContextState};
 use crate::core::FileClaim;
@@ -72,14 +72,14 @@ pub(super) struct Contents {
 /// Detaches without writing.
 pub(super) fn close(kept: Box<dyn Any + Send>) -> Option<Finished> {
     kept.downcast::<Kept<Contents>>().ok()?.take()?;
-    Some(Finished::Now(Value::new(Given::new(()))))
+    Some(Finished::Now(Value::new(GivenResult::new(()))))
 }
 
 /// Detaches, and writes what is to be written.
 pub(super) fn store(kept: Box<dyn Any + Send>) -> Option<Finished> {
     let contents = kept.downcast::<Kept<Contents>>().ok()?.take()?;
     if !contents.is_written {
-        return Some(Finished::Now(Value::new(Given::new(()))));
+        return Some(Finished::Now(Value::new(GivenResult::new(()))));
     }
     Some(Finished::Later(Box::new(move || {
         let Contents { room, bytes, piece, at, is_whole, .. } = contents;
@@ -92,7 +92,7 @@ pub(super) fn store(kept: Box<dyn Any + Send>) -> Option<Finished> {
         if is_whole {
             place.finish()?;
         }
-        Ok(Value::new(Given::new(())))
+        Ok(Value::new(GivenResult::new(())))
     })))
 }
 
@@ -186,14 +186,14 @@ impl Context {
 
 /// A part of a file that is attached to a region, and its memory.
 pub(super) struct FilePart {
-    pub(super) memory: Memory,
+    pub(super) memory: FieldMemory,
     pub(super) contents: Contents,
     pub(super) from_file: FromFile,
 }
 
 impl ContextState {
     /// Refuses values that memory could not be attached to, and gives how many bytes they have.
-    pub(super) fn check_file(&self, values: &Values<'_>) -> Result<usize> {
+    pub(super) fn check_file(&self, values: &FieldValues<'_>) -> Result<usize> {
         let bytes = values.region.space().space().volume().checked_mul(values.ty.size as u64);
         let bytes = bytes.and_then(|bytes| isize::try_from(bytes).ok()).ok_or_else(|| {
             let (field, region) = values.names();
@@ -202,14 +202,14 @@ impl ContextState {
         let base =
             std::ptr::NonNull::new(std::ptr::without_provenance_mut(values.ty.align)).expect("alignments are not 0");
         let (bytes, backing, order, home) = (bytes as usize, Backing::Attached, None, None);
-        values.check(&Memory { base, bytes, backing, order, home })?;
+        values.check(&FieldMemory { base, bytes, backing, order, home })?;
         Ok(bytes)
     }
 
     /// Memory for values, and the load that reads them from a file.
     pub(super) fn contents(
         &self,
-        values: &Values<'_>,
+        values: &FieldValues<'_>,
         bytes: usize,
         at: &Arc<HeldFile>,
         loading: Option<&Arc<Loading>>,
@@ -218,7 +218,7 @@ impl ContextState {
         let (room, wanted) = self.room(values, bytes, access.is_read())?;
         let piece = values.region.space().space().bounds();
         let (backing, order, home) = (Backing::OfFile, Some(at.order()), Some(wanted.memory()));
-        let memory = Memory { base: room.base(), bytes, backing, order, home };
+        let memory = FieldMemory { base: room.base(), bytes, backing, order, home };
         let load = loading.map(|loading| {
             loading.end.add();
             Load { at: Arc::clone(at), piece, bytes, loading: Arc::clone(loading) }

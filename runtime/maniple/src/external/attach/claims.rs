@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use maniple_realm::locks::Mutex;
 use maniple_region::{FieldId, LogicalRegion, Shape, TreeId};
 
-use crate::context::{ContextState, Part};
+use crate::context::{ContextPart, ContextState};
 use crate::core::{Claim, Claims, RuntimeCore};
 use crate::support::error::{AttachmentError, Error, Result};
 
@@ -16,7 +16,7 @@ struct Attachments {
     own: Arc<Claims>,
 }
 
-impl Part for Attachments {
+impl ContextPart for Attachments {
     /// Leaves the attachments that are still there to the region, or to the launcher with the region.
     fn end(&self) -> Option<Error> {
         let left = self.own.take();

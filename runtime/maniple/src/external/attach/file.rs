@@ -11,9 +11,9 @@ use maniple_realm::disk::{self, DiskUse};
 use maniple_space::AnyRect;
 
 use super::array::Array;
-use super::load::{Opened, Partial, Place, system};
+use super::load::{FilePlace, Opened, Partial, system};
 use super::npy::{Element, unreadable};
-use super::values::Values;
+use super::values::FieldValues;
 use crate::support::error::{FileError, Result};
 
 /// A file with the values of a field: where they are in it, and what becomes of it. It is read only, unless it is said
@@ -133,7 +133,7 @@ impl File {
 
 /// Refuses an area that is not all within the points of a file, or values that its form does not have: what no file has
 /// to be looked at for.
-pub(super) fn check_form(file: &File, values: &Values<'_>, area: AnyRect) -> Result<()> {
+pub(super) fn check_form(file: &File, values: &FieldValues<'_>, area: AnyRect) -> Result<()> {
     let bounds = file.within.unwrap_or(area);
     if !bounds.contains_rect(&area).unwrap_or(false) {
         let (path, values) = (file.path.clone(), values.names());
@@ -147,7 +147,7 @@ pub(super) fn check_form(file: &File, values: &Values<'_>, area: AnyRect) -> Res
 }
 
 /// Opens a file whose values are those of an area.
-pub(super) fn open(file: &File, values: &Values<'_>, area: AnyRect, role: Role) -> Result<Place> {
+pub(super) fn open(file: &File, values: &FieldValues<'_>, area: AnyRect, role: Role) -> Result<FilePlace> {
     let (offset, region) = (file.offset, values.names().1);
     let bounds = file.within.unwrap_or(area);
     let element = match file.form {
@@ -169,7 +169,7 @@ pub(super) fn open(file: &File, values: &Values<'_>, area: AnyRect, role: Role) 
             Role::WritesLater => Some(Opened::Later(OnceLock::new())),
         };
         if let Some(opened) = elsewhere {
-            return Ok(Place { file: opened, path: file.path.clone(), array, region, partial: None });
+            return Ok(FilePlace { file: opened, path: file.path.clone(), array, region, partial: None });
         }
         // What is renamed takes the place of anything.
         check_regular(&file.path)?;
@@ -179,7 +179,7 @@ pub(super) fn open(file: &File, values: &Values<'_>, area: AnyRect, role: Role) 
         let path = partial.path.clone();
         opened.set_len(array.end()).map_err(|error| failed(&path, error))?;
         Target::write_at(&opened, offset, &header).map_err(|error| failed(&path, error))?;
-        return Ok(Place { file: Opened::Here(opened), path, array, region, partial: Some(partial) });
+        return Ok(FilePlace { file: Opened::Here(opened), path, array, region, partial: Some(partial) });
     }
     let is_written = file.access != Access::Read && role != Role::ReadsOnly;
     // To open a pipe is to wait for its other end.
@@ -197,7 +197,7 @@ pub(super) fn open(file: &File, values: &Values<'_>, area: AnyRect, role: Role) 
         }
     };
     let found = opened.metadata().map_err(|error| failed(&file.path, error))?.len();
-    let place = Place { file: Opened::Here(opened), path: file.path.clone(), array, region, partial: None };
+    let place = FilePlace { file: Opened::Here(opened), path: file.path.clone(), array, region, partial: None };
     if found < place.array.end() { Err(place.too_short(found)) } else { Ok(place) }
 }
 

@@ -12,9 +12,9 @@ use maniple_region::{Field, FieldType, FieldValue};
 use super::attached_file::{FilePart, close, store};
 use super::file::{Access, File, Role, check_form};
 use super::held::{HeldFile, Holding};
-use super::load::{Opened, Place};
+use super::load::{FilePlace, Opened};
 use super::pieces::AttachedPieces;
-use super::values::Values;
+use super::values::FieldValues;
 use crate::context::Context;
 use crate::core::FileClaim;
 use crate::data::regions::Partition;
@@ -86,13 +86,13 @@ impl Context {
         let parent = partition.parent();
         let is_first = Replica::of(&self.state).is_none_or(|replica| replica.rank() == 0);
         let role = if is_first || file.access != Access::Create { Role::Writes } else { Role::WritesLater };
-        let values = Values { region: &parent, field, ty };
+        let values = FieldValues { region: &parent, field, ty };
         let area = parent.space().space().bounds();
         check_form(&file, &values, area)?;
         let Holding { at, claim, earlier } = self.hold(&file, role, &values, area, partition.partitioning().union())?;
         // On one node each piece waits for its own values alone.
         let shared = Replica::of(&self.state).and_then(|_| self.loading(&at, &earlier)).map(Arc::new);
-        let make = |_, values: &Values<'_>| {
+        let make = |_, values: &FieldValues<'_>| {
             let bytes = self.state.check_file(values)?;
             let own = match &shared {
                 None => self.loading(&at, &earlier).map(Arc::new),
@@ -127,13 +127,13 @@ impl Context {
             return self.detach_each(pieces)?.await.map(drop);
         }
         let realm = state.core.realm();
-        let (before, written) = (state.before_writing(&at), Written(realm.clone(), realm.user_event()));
+        let (before, written) = (state.before_writing(&at), WrittenFile(realm.clone(), realm.user_event()));
         state.note_writing(&at, written.1.event(), None);
         if at.access() == Access::Create {
             let own = at.place().ok().and_then(|place| place.partial.as_ref());
             let own = own.map(|partial| absolute(&partial.path).into_os_string());
             let known: Vec<Option<OsString>> = self.per_node(own).all().await?;
-            if let (Ok(Place { file: Opened::Later(path), .. }), Some(made)) =
+            if let (Ok(FilePlace { file: Opened::Later(path), .. }), Some(made)) =
                 (at.place(), known.into_iter().flatten().next())
             {
                 path.get_or_init(|| PathBuf::from(made));
@@ -144,7 +144,7 @@ impl Context {
         let _ = realm.event_future(before).await;
         self.agree(detached.and_then(|()| at.place().map(drop)), &at).await?;
         match at.access() {
-            Access::Create => self.agree(at.place().and_then(Place::finish), &at).await,
+            Access::Create => self.agree(at.place().and_then(FilePlace::finish), &at).await,
             _ => Ok(()),
         }
     }
@@ -160,9 +160,9 @@ impl Context {
 }
 
 /// The writing of a file, until it is dropped.
-struct Written(Realm, UserEvent);
+struct WrittenFile(Realm, UserEvent);
 
-impl Drop for Written {
+impl Drop for WrittenFile {
     fn drop(&mut self) {
         self.0.trigger(self.1);
     }

@@ -90,19 +90,19 @@ pub(super) enum Finished {
 /// The owner of memory, as the result of its detachment.
 pub(super) fn give<O: Send + 'static>(kept: Box<dyn Any + Send>) -> Option<Finished> {
     let owner = kept.downcast::<Kept<O>>().ok()?.take()?;
-    Some(Finished::Now(Value::new(Given::new(owner))))
+    Some(Finished::Now(Value::new(GivenResult::new(owner))))
 }
 
 /// The same of memory whose owner was shared with its instance.
 pub(super) fn give_shared<O: Send + Sync + 'static>(kept: Box<dyn Any + Send>) -> Option<Finished> {
     let owner = kept.downcast::<Kept<Arc<O>>>().ok()?.take()?;
-    Some(Finished::Now(Value::new(Given::new(Arc::into_inner(owner)?))))
+    Some(Finished::Now(Value::new(GivenResult::new(Arc::into_inner(owner)?))))
 }
 
 /// A value that is taken out of a result once.
-pub(super) struct Given<O>(Arc<Mutex<Option<O>>>);
+pub(super) struct GivenResult<O>(Arc<Mutex<Option<O>>>);
 
-impl<O> Given<O> {
+impl<O> GivenResult<O> {
     pub(super) fn new(owner: O) -> Self {
         Self(Arc::new(Mutex::new(Some(owner))))
     }
@@ -112,7 +112,7 @@ impl<O> Given<O> {
     }
 }
 
-impl<O> Clone for Given<O> {
+impl<O> Clone for GivenResult<O> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
@@ -129,7 +129,7 @@ struct TakenTwice;
 /// the handle is not awaited, the task that detached it fails too.
 #[must_use = "the memory is dropped if its detachment is not awaited"]
 pub struct Detached<M> {
-    future: Future<Given<M>>,
+    future: Future<GivenResult<M>>,
     /// The outcome that all nodes are told of, if all wait for it.
     of_all: Option<Future<()>>,
 }

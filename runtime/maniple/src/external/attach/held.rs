@@ -13,8 +13,8 @@ use maniple_space::AnyRect;
 
 use super::ATTACH;
 use super::file::{Access, File, Role, open};
-use super::load::{Opened, Place};
-use super::values::Values;
+use super::load::{FilePlace, Opened};
+use super::values::FieldValues;
 use crate::context::{Context, ContextState};
 use crate::core::{ArrayPart, Earlier, Extent, FileClaim, FileName, FileUse, FileUseKind, number_of};
 use crate::future::Future;
@@ -36,7 +36,7 @@ pub(super) struct HeldFile {
     name: FileName,
     /// The order of the values, unless the file is opened and says another.
     by_columns: bool,
-    place: OnceLock<Result<Place>>,
+    place: OnceLock<Result<FilePlace>>,
     refused: OnceLock<Error>,
 }
 
@@ -45,7 +45,7 @@ impl HeldFile {
     ///
     /// # Errors
     /// Why it cannot be.
-    pub(super) fn place(&self) -> Result<&Place> {
+    pub(super) fn place(&self) -> Result<&FilePlace> {
         if let Some(refused) = self.refused.get() {
             return Err(refused.clone());
         }
@@ -70,8 +70,8 @@ impl HeldFile {
         self.place.get().map_or(Ok(()), |place| place.as_ref().map(drop).map_err(Error::clone))
     }
 
-    fn values(&self) -> Values<'_> {
-        Values { region: &self.region, field: self.field, ty: self.ty }
+    fn values(&self) -> FieldValues<'_> {
+        FieldValues { region: &self.region, field: self.field, ty: self.ty }
     }
 
     /// The order in which memory has the values.
@@ -235,7 +235,7 @@ impl Context {
         &self,
         file: &File,
         role: Role,
-        values: &Values<'_>,
+        values: &FieldValues<'_>,
         area: AnyRect,
         points: &Shape,
     ) -> Result<Holding> {

@@ -11,7 +11,7 @@ use maniple_files::tcs::store::Target;
 use maniple_realm::disk::{self, DiskUse};
 use maniple_space::AnyRect;
 
-use super::array::{Array, Run};
+use super::array::{Array, ByteRun};
 use crate::support::error::{Error, FileError, Result};
 
 /// Bytes that are read or written at once, by each of the threads.
@@ -21,7 +21,7 @@ const CHUNK: usize = 2 << 20;
 const GAP: u64 = 32 << 10;
 
 /// The place of values: a file, and an array in it.
-pub(super) struct Place {
+pub(super) struct FilePlace {
     pub(super) file: Opened,
     pub(super) path: PathBuf,
     pub(super) array: Array,
@@ -39,7 +39,7 @@ pub(super) enum Opened {
     Later(OnceLock<PathBuf>),
 }
 
-impl Place {
+impl FilePlace {
     fn failed(&self, action: &'static str, offset: u64, source: io::Error) -> Error {
         system(action, &self.path, offset, source)
     }
@@ -48,7 +48,7 @@ impl Place {
     pub(super) fn read(&self, piece: &AnyRect, bytes: &mut [u8]) -> Result<()> {
         let Opened::Here(file) = &self.file else { return Ok(()) };
         let mut runs = self.array.runs(piece).peekable();
-        let (mut together, mut window, mut rest) = (Vec::<Run>::new(), Vec::new(), &mut *bytes);
+        let (mut together, mut window, mut rest) = (Vec::<ByteRun>::new(), Vec::new(), &mut *bytes);
         while let Some(first) = runs.next() {
             together.clear();
             together.push(first);
@@ -61,7 +61,7 @@ impl Place {
                 together.extend(runs.next());
             }
             match together[..] {
-                [Run { offset, bytes }] => {
+                [ByteRun { offset, bytes }] => {
                     let (values, others) = rest.split_at_mut(bytes);
                     rest = others;
                     for (chunk, place) in values.chunks_mut(CHUNK).zip((offset..).step_by(CHUNK)) {
@@ -110,7 +110,7 @@ impl Place {
         let is_synced = matches!(self.file, Opened::Later(_));
         self.array.swap(bytes);
         let mut rest = &*bytes;
-        for Run { offset, bytes } in self.array.runs(piece) {
+        for ByteRun { offset, bytes } in self.array.runs(piece) {
             let (values, others) = rest.split_at(bytes);
             rest = others;
             for (chunk, place) in values.chunks(CHUNK).zip((offset..).step_by(CHUNK)) {
@@ -204,14 +204,14 @@ mod tests {
 
     use super::*;
 
-    fn place(name: &str, bytes: &[u8], options: &mut OpenOptions, shape: [i64; 2]) -> Place {
+    fn place(name: &str, bytes: &[u8], options: &mut OpenOptions, shape: [i64; 2]) -> FilePlace {
         let path = std::env::temp_dir().join(format!("maniple-load-{}-{name}", std::process::id()));
         fs::write(&path, bytes).unwrap();
         let file = Opened::Here(options.open(&path).unwrap());
         fs::remove_file(&path).unwrap();
         let bounds = Rect::<2>::from_shape(shape).into();
         let array = Array { start: 2, bounds, by_columns: false, size: 1, swapped: 1 };
-        Place { file, path, array, region: "region `r`".to_owned(), partial: None }
+        FilePlace { file, path, array, region: "region `r`".to_owned(), partial: None }
     }
 
     #[test]
@@ -250,7 +250,7 @@ mod tests {
         let Err(Error::File(FileError::System { action: "write", offset: 2, .. })) = &refused else {
             panic!("{refused:?}")
         };
-        let place = Place { file: Opened::Elsewhere, ..place };
+        let place = FilePlace { file: Opened::Elsewhere, ..place };
         place.write(&piece, &mut b"abc".to_owned()).unwrap();
         place.read(&piece, &mut [0; 3]).unwrap();
     }

@@ -45,7 +45,7 @@ pub use self::file::File;
 pub use self::file_pieces::AttachedFilePieces;
 pub use self::handle::{Attached, Detached};
 pub use self::pieces::{AttachedPieces, DetachedPieces};
-pub(crate) use self::values::{Memory, Values};
+pub(crate) use self::values::{FieldMemory, FieldValues};
 
 const ATTACH: &str = "attachment";
 const DETACH: &str = "detachment";
@@ -95,7 +95,7 @@ impl Context {
         field: Field<F, T>,
         mut values: Vec<T>,
     ) -> Result<Attached<Vec<T>>> {
-        let memory = Memory::of_vec(&mut values);
+        let memory = FieldMemory::of_vec(&mut values);
         // SAFETY: the elements are values of `T`; they stay where they are when the vector moves, and nothing touches
         // them before it is given back.
         unsafe { self.attach(&values_of(region, field), memory, give::<Vec<T>>, values) }
@@ -144,7 +144,7 @@ impl Context {
         let values: &[T] = (*owner).as_ref();
         let bytes = size_of_val(values);
         let base = NonNull::from(values).cast();
-        let memory = Memory { base, bytes, backing: Backing::ReadOnly, order: None, home: None };
+        let memory = FieldMemory { base, bytes, backing: Backing::ReadOnly, order: None, home: None };
         // SAFETY: the values are those of a borrow of what the owner does not share, which lasts until that is given
         // back. They are only read.
         unsafe { self.attach(&values_of(region, field), memory, give_shared::<O>, owner) }
@@ -169,7 +169,7 @@ impl Context {
         owner: O,
     ) -> Result<Attached<O>> {
         let bytes = length.saturating_mul(size_of::<T>());
-        let memory = Memory { base: base.cast(), bytes, backing: Backing::Attached, order: None, home: None };
+        let memory = FieldMemory { base: base.cast(), bytes, backing: Backing::Attached, order: None, home: None };
         // SAFETY: promised by the caller.
         unsafe { self.attach(&values_of(region, field), memory, give::<O>, owner) }
     }
@@ -218,8 +218,8 @@ impl Context {
     /// As [`ContextState::place`].
     unsafe fn attach<O: Send + 'static, M>(
         &self,
-        values: &Values<'_>,
-        memory: Memory,
+        values: &FieldValues<'_>,
+        memory: FieldMemory,
         give: Give,
         owner: O,
     ) -> Result<Attached<M>> {
@@ -230,7 +230,7 @@ impl Context {
     }
 
     /// Claims values for memory, which the task may replace.
-    fn claim(&self, values: &Values<'_>) -> Result<Claimed> {
+    fn claim(&self, values: &FieldValues<'_>) -> Result<Claimed> {
         let (state, fields) = (&self.state, FieldMask::of(values.field));
         let bound = state.begin(ATTACH, values.region, &fields, Privilege::Discard)?;
         let claim = state.claim(values.region, values.field, values.region.space().shape())?;
@@ -244,9 +244,9 @@ impl Context {
     /// As [`ContextState::place`].
     unsafe fn attach_claimed<O: Send + 'static, M>(
         &self,
-        values: &Values<'_>,
+        values: &FieldValues<'_>,
         Claimed { bound, claim }: Claimed,
-        memory: Memory,
+        memory: FieldMemory,
         owner: O,
         give: Give,
         from_file: Option<FromFile>,
@@ -278,6 +278,6 @@ struct Claimed {
     claim: Arc<Claim>,
 }
 
-fn values_of<F, T: FieldValue, const D: usize>(region: &Region<F, D>, field: Field<F, T>) -> Values<'_> {
-    Values { region: region.logical(), field: field.id(), ty: FieldType::of::<T>() }
+fn values_of<F, T: FieldValue, const D: usize>(region: &Region<F, D>, field: Field<F, T>) -> FieldValues<'_> {
+    FieldValues { region: region.logical(), field: field.id(), ty: FieldType::of::<T>() }
 }

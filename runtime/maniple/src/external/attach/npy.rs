@@ -9,7 +9,7 @@ use maniple_region::Complex;
 use maniple_space::AnyRect;
 
 use super::array::{Array, extent};
-use super::values::Values;
+use super::values::FieldValues;
 use crate::support::error::{FileError, Result};
 
 /// The type of elements in NumPy's terms, without the order of bytes, and the bytes of each number that they consist
@@ -21,7 +21,7 @@ pub(super) struct Element {
 
 impl Element {
     /// The type of the values of a field.
-    pub(super) fn of(values: &Values<'_>, path: &Path) -> Result<Self> {
+    pub(super) fn of(values: &FieldValues<'_>, path: &Path) -> Result<Self> {
         macro_rules! names {
             ($($ty:ty => $name:literal, $part:literal;)*) => {
                 [$((TypeId::of::<$ty>(), $name, $part)),*]
@@ -53,7 +53,7 @@ impl Element {
     /// The header of an array of such elements, and where they are behind it.
     pub(super) fn header(
         &self,
-        values: &Values<'_>,
+        values: &FieldValues<'_>,
         path: &Path,
         offset: u64,
         bounds: AnyRect,
@@ -71,7 +71,7 @@ impl Element {
     /// was asked for or any. Gives the place of the elements.
     pub(super) fn check(
         &self,
-        values: &Values<'_>,
+        values: &FieldValues<'_>,
         path: &Path,
         found: &Description,
         offset: u64,

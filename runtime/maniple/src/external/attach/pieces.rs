@@ -15,7 +15,7 @@ use maniple_space::{AnyPoint, AnySpace, Point};
 
 use super::handle::{Detached, Give, give};
 use super::operation::FromFile;
-use super::values::{Memory, Values};
+use super::values::{FieldMemory, FieldValues};
 use super::{ATTACH, DETACH};
 use crate::context::{Context, ContextState};
 use crate::core::Claim;
@@ -123,9 +123,9 @@ impl Context {
         field: Field<F, T>,
         mut source: impl FnMut(AnyPoint) -> Vec<T>,
     ) -> Result<AttachedPieces<Vec<T>>> {
-        let make = |color, values: &Values<'_>| {
+        let make = |color, values: &FieldValues<'_>| {
             let mut vector = source(color);
-            let memory = Memory::of_vec(&mut vector);
+            let memory = FieldMemory::of_vec(&mut vector);
             values.check(&memory)?;
             Ok((memory, vector, None))
         };
@@ -153,7 +153,7 @@ impl Context {
         field: FieldId,
         ty: FieldType,
         give: Give,
-        mut make: impl FnMut(AnyPoint, &Values<'_>) -> Result<(Memory, O, Option<FromFile>)>,
+        mut make: impl FnMut(AnyPoint, &FieldValues<'_>) -> Result<(FieldMemory, O, Option<FromFile>)>,
     ) -> Result<AttachedPieces<M>> {
         let (state, parts, parent) = (&self.state, partition.partitioning(), partition.parent());
         if !parts.is_disjoint() {
@@ -170,7 +170,7 @@ impl Context {
         let mut make_all = || {
             for (number, color) in parts.colors().points().enumerate().filter(|(number, _)| owners[*number] == rank) {
                 let region = partition.piece(color)?;
-                let values = Values { region: &region, field, ty };
+                let values = FieldValues { region: &region, field, ty };
                 let (memory, owner, load) = make(color, &values)?;
                 // SAFETY: promised by the caller.
                 mine.push((number, unsafe { state.place(&values, memory, owner) }?));

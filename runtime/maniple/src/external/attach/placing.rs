@@ -13,7 +13,7 @@ use maniple_space::{AnyRect, Rect};
 use super::claims::Range;
 use super::handle::{Give, Kept};
 use super::operation::{AttachOperation, AttachedUse, DetachOperation, FromFile};
-use super::values::{Memory, Values};
+use super::values::{FieldMemory, FieldValues};
 use super::{ATTACH, DETACH};
 use crate::context::{ContextState, Promised, Renewed};
 use crate::instances::bound::Bound;
@@ -37,15 +37,15 @@ impl ContextState {
         Ok(bound)
     }
 
-    /// An instance of memory that was [checked](Values::check).
+    /// An instance of memory that was [checked](FieldValues::check).
     ///
     /// # Safety
     /// The bytes of the memory are initialised values of the type, stay where they are, and are touched by nothing else
     /// until the owner is dropped or given back; those to be only read are at least not written.
     pub(crate) unsafe fn place<O: Send + 'static>(
         &self,
-        values: &Values<'_>,
-        Memory { base, bytes, backing, order, home }: Memory,
+        values: &FieldValues<'_>,
+        FieldMemory { base, bytes, backing, order, home }: FieldMemory,
         owner: O,
     ) -> Result<Arc<PhysicalInstance>> {
         let range = Range::take(base.addr().get(), if backing == Backing::ReadOnly { 0 } else { bytes });

@@ -12,7 +12,7 @@ use maniple_realm::memory::{Block, Grant, OutOfMemory, Reservation, ReusedBlock}
 use maniple_realm::{Event, UserEvent};
 
 use super::ATTACH;
-use super::values::Values;
+use super::values::FieldValues;
 use crate::context::ContextState;
 use crate::core::{Chance, RuntimeCore};
 use crate::support::error::{Error, Result};
@@ -104,7 +104,7 @@ impl RuntimeCore {
 
 impl ContextState {
     /// Memory for values, and what is to be counted of it: zero, unless they are read from a file before they are used.
-    pub(super) fn room(&self, values: &Values<'_>, bytes: usize, is_read: bool) -> Result<(Room, Wanted)> {
+    pub(super) fn room(&self, values: &FieldValues<'_>, bytes: usize, is_read: bool) -> Result<(Room, Wanted)> {
         let memory = self.memory_for(bytes as u64);
         let pool = self.core.realm().memory_pool(memory);
         let align = values.ty.align;

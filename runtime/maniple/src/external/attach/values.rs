@@ -13,7 +13,7 @@ use crate::support::error::{AttachmentError, Error, Result};
 use crate::task::compared::Compared;
 
 /// Memory that values of a field are to lie in.
-pub(crate) struct Memory {
+pub(crate) struct FieldMemory {
     pub(super) base: NonNull<u8>,
     pub(super) bytes: usize,
     pub(super) backing: Backing,
@@ -23,7 +23,7 @@ pub(crate) struct Memory {
     pub(super) home: Option<MemoryId>,
 }
 
-impl Memory {
+impl FieldMemory {
     /// The elements of a vector, which stay where they are when it is moved.
     pub(crate) fn of_vec<T>(values: &mut [T]) -> Self {
         let bytes = size_of_val(values);
@@ -32,20 +32,20 @@ impl Memory {
 }
 
 /// The values of a field in a region.
-pub(crate) struct Values<'a> {
+pub(crate) struct FieldValues<'a> {
     pub(crate) region: &'a LogicalRegion,
     pub(crate) field: FieldId,
     pub(crate) ty: FieldType,
 }
 
-impl Values<'_> {
+impl FieldValues<'_> {
     pub(super) fn names(&self) -> (String, String) {
         (self.region.fields().name_of(self.field), self.region.to_string())
     }
 
     /// Refuses another type than the field's, points that do not lie in one rectangle, and memory that is too short or
     /// misaligned for them.
-    pub(crate) fn check(&self, memory: &Memory) -> Result<()> {
+    pub(crate) fn check(&self, memory: &FieldMemory) -> Result<()> {
         let (field, region) = self.names();
         let declared = self.region.fields().type_of(self.field)?;
         if declared != self.ty {
@@ -72,7 +72,7 @@ impl Values<'_> {
     ///
     /// # Safety
     /// The memory is initialised, and nothing writes to it.
-    pub(super) unsafe fn compared(&self, memory: &Memory) -> Option<Compared> {
+    pub(super) unsafe fn compared(&self, memory: &FieldMemory) -> Option<Compared> {
         let declared = self.region.fields().type_of(self.field).ok()?;
         // Padding is not initialised.
         declared.is_plain().then(|| {

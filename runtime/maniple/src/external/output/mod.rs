@@ -14,7 +14,7 @@ use maniple_space::Rect;
 
 use crate::context::Context;
 use crate::data::regions::{Partition, Region};
-use crate::external::attach::Values;
+use crate::external::attach::FieldValues;
 use crate::future::FutureMap;
 use crate::nodes::replication::Replica;
 use crate::results::completion::Measure;
@@ -136,7 +136,7 @@ impl Context {
                                 format!("a column of {piece} is not of its field's type"),
                             ));
                         }
-                        let values = Values { region: &piece, field, ty };
+                        let values = FieldValues { region: &piece, field, ty };
                         values.check(&memory)?;
                         // SAFETY: the memory is that of the owner, a vector of the field's type, as was checked, which
                         // nothing touches before it is dropped.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use maniple_realm::locks::Mutex;
 use maniple_region::{Field, FieldId, FieldValue, Fields};
 
-use crate::external::attach::Memory;
+use crate::external::attach::FieldMemory;
 use crate::support::error::{AttachmentError, Error, Result};
 
 /// The rows that a task has made, as many as it found: what it returns for
@@ -49,7 +49,7 @@ pub trait RowColumn {
 
 /// The values of a column, which are of this type, and the vector that they are in.
 pub(crate) struct Taken {
-    pub(super) memory: Memory,
+    pub(super) memory: FieldMemory,
     pub(super) ty: TypeId,
     pub(super) owner: Box<dyn Any + Send>,
 }
@@ -62,7 +62,7 @@ impl<T: Send + 'static> RowColumn for Vec<T> {
     #[allow(private_interfaces, reason = "called by the runtime only")]
     fn take(&mut self) -> Taken {
         let mut values = std::mem::take(self);
-        Taken { memory: Memory::of_vec(&mut values), ty: TypeId::of::<T>(), owner: Box::new(values) }
+        Taken { memory: FieldMemory::of_vec(&mut values), ty: TypeId::of::<T>(), owner: Box::new(values) }
     }
 
     fn as_any(&mut self) -> &mut dyn Any {

@@ -13,7 +13,7 @@ use crate::support::fill::FillValue;
 
 /// A set, found again by its fields and points.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct ContentEntry {
     /// Which of the template's region states it belongs to.
     pub(crate) state: usize,
     pub(crate) fields: FieldMask,
@@ -113,7 +113,7 @@ pub(crate) enum Fit {
     After(Event),
 }
 
-impl Entry {
+impl ContentEntry {
     /// The set that the entry is about, if it still has the same points and fields.
     pub(crate) fn find<'a>(&self, data: &'a RegionData) -> Option<&'a EquivalenceSet> {
         data.validity.find_set(&self.fields, &self.shape)

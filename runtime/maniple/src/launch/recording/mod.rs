@@ -9,5 +9,5 @@ mod problem;
 #[allow(clippy::module_inception)] // the file is about the type of this name
 pub(crate) mod recording;
 
-pub(crate) use problem::Problem;
+pub(crate) use problem::RecordingProblem;
 pub(crate) use recording::{PointRecorder, Recording};

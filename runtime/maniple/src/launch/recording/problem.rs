@@ -2,7 +2,7 @@
 
 /// Why a recording is of no use, or a replay was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-pub(crate) enum Problem {
+pub(crate) enum RecordingProblem {
     #[error("it launched no task")]
     NothingLaunched,
     #[error("it launched a task that launches tasks; make it a leaf, or have the mapper choose a variant that is one")]

@@ -21,8 +21,8 @@ use maniple_region::TreeId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::content::{Content, Entry, Makers};
-use super::problem::Problem;
+use super::content::{Content, ContentEntry, Makers};
+use super::problem::RecordingProblem;
 use crate::context::FillNumbers;
 use crate::instances::bound::Bound;
 use crate::instances::issuing::TransferLog;
@@ -44,24 +44,24 @@ pub(crate) struct Recording {
 #[derive(Default)]
 pub(crate) struct Tape {
     /// The launches and fills, in program order.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<RecordingStep>,
     pub(crate) stages: Vec<StageTape>,
     pub(crate) fills: Vec<FillTape>,
     pub(crate) nodes: Vec<TapeNode>,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<ContentEntry>,
     pub(crate) states: Vec<Arc<RegionState>>,
     pub(crate) by_event: FxHashMap<Event, u32>,
-    pub(crate) slots: Vec<Slot>,
+    pub(crate) slots: Vec<MarkerSlot>,
     markers: FxHashMap<Event, u32>,
     marked_instances: FxHashSet<InstanceId>,
     /// Events of before the recording that may have been about to come, and must not have brought a failure.
     pub(crate) outside: Vec<Event>,
-    pub(crate) problem: Option<Problem>,
+    pub(crate) problem: Option<RecordingProblem>,
 }
 
 /// A launch or a fill, by its number among these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum RecordingStep {
     Launch(usize),
     Fill(usize),
 }
@@ -108,7 +108,7 @@ pub(crate) enum NodeTape {
 
 /// The meaning of a marker.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Slot {
+pub(crate) enum MarkerSlot {
     /// The operations that use an instance in this way for the points of a set.
     Use { entry: usize, instance: InstanceId, role: Role },
     /// The uses of an instance that sets have left behind in it.
@@ -125,7 +125,7 @@ impl Recording {
     pub(crate) fn add_stage(&self, site: &Arc<LaunchSite>) -> u32 {
         let mut tape = self.tape.lock();
         let number = tape.stages.len();
-        tape.steps.push(Step::Launch(number));
+        tape.steps.push(RecordingStep::Launch(number));
         tape.stages.push(StageTape { site: Arc::clone(site), points: Vec::new() });
         number as u32
     }
@@ -134,7 +134,7 @@ impl Recording {
     pub(crate) fn add_fill(&self, site: &Arc<FillSite>) -> usize {
         let mut tape = self.tape.lock();
         let number = tape.fills.len();
-        tape.steps.push(Step::Fill(number));
+        tape.steps.push(RecordingStep::Fill(number));
         tape.fills.push(FillTape { site: Arc::clone(site), numbers: FillNumbers::new() });
         number
     }
@@ -153,7 +153,7 @@ impl Recording {
     }
 
     /// The recording is of no use. Lets go of all that it holds.
-    pub(crate) fn fail(&self, problem: Problem) {
+    pub(crate) fn fail(&self, problem: RecordingProblem) {
         let mut tape = self.tape.lock();
         let problem = tape.problem.unwrap_or(problem);
         let stages = std::mem::take(&mut tape.stages);
@@ -179,7 +179,7 @@ impl Recording {
                 let data = states.of(state);
                 for instance in data.table.instances() {
                     if tape.marked_instances.insert(instance.id()) {
-                        instance.leave_behind([(tape.marker(Slot::Instance(instance.id()), realm), None)]);
+                        instance.leave_behind([(tape.marker(MarkerSlot::Instance(instance.id()), realm), None)]);
                     }
                 }
                 data.validity.each_set(&region, fields, |fields, set| {
@@ -193,15 +193,15 @@ impl Recording {
                     }
                     let (fields, shape, content) = (fields.clone(), set.shape().clone(), Content::of(set));
                     let entry = tape.entries.len();
-                    tape.entries.push(Entry { state: number, fields, shape, content });
-                    let slot = |instance, role| Slot::Use { entry, instance, role };
+                    tape.entries.push(ContentEntry { state: number, fields, shape, content });
+                    let slot = |instance, role| MarkerSlot::Use { entry, instance, role };
                     set.mark_uses(self.id, |instance, role| tape.marker(slot(instance, role), realm));
                 });
             }
         }
         drop(tape);
         if invalidated {
-            self.fail(Problem::Invalidated);
+            self.fail(RecordingProblem::Invalidated);
         }
     }
 }
@@ -222,7 +222,7 @@ impl<'a> PointRecorder<'a> {
     }
 
     /// The recording is of no use.
-    pub(crate) fn fail(&self, problem: Problem) {
+    pub(crate) fn fail(&self, problem: RecordingProblem) {
         self.recording.fail(problem);
     }
 
@@ -259,7 +259,7 @@ impl TransferLog for PointRecorder<'_> {
     }
 
     fn note_creation(&self) {
-        self.recording.fail(Problem::InstancesMade);
+        self.recording.fail(RecordingProblem::InstancesMade);
     }
 }
 
@@ -273,7 +273,7 @@ impl Tape {
     }
 
     /// A new event that has triggered.
-    fn marker(&mut self, slot: Slot, realm: &Realm) -> Event {
+    fn marker(&mut self, slot: MarkerSlot, realm: &Realm) -> Event {
         let marker = realm.user_event();
         realm.trigger(marker);
         self.markers.insert(marker.event(), self.slots.len() as u32);
@@ -307,7 +307,7 @@ impl Tape {
                 match at.realm.status(event) {
                     EventStatus::Triggered => {}
                     EventStatus::Poisoned(_) if !needs => {}
-                    EventStatus::Poisoned(_) => self.problem = self.problem.or(Some(Problem::Invalidated)),
+                    EventStatus::Poisoned(_) => self.problem = self.problem.or(Some(RecordingProblem::Invalidated)),
                     // Nothing of before is in flight, so it is about to come.
                     EventStatus::Pending if needs => self.outside.push(event),
                     EventStatus::Pending => {}

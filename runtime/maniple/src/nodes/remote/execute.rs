@@ -17,7 +17,7 @@ use crate::execution::ask;
 use crate::fork;
 use crate::launch::TaskLauncher;
 use crate::mapping::Whom;
-use crate::migration::{Done, Executor, Gathered, Letter, Part, Remote, TaskPacket, TaskResult, split};
+use crate::migration::{Done, Executor, Gathered, Letter, PacketPart, Remote, TaskPacket, TaskResult, split};
 use crate::operation::lifecycle::MapperNumber;
 use crate::results::{Origin, Results, Sources};
 use crate::support::error::{Error, Result};
@@ -142,7 +142,7 @@ fn run(core: &Arc<RuntimeCore>, packet: &TaskPacket, values: Bytes, tasks: Vec<u
 }
 
 /// Runs a part of a packet where its slice goes.
-fn go(core: &Arc<RuntimeCore>, Part { to, packet, values, tasks }: Part, gathered: &Arc<Gathered>) {
+fn go(core: &Arc<RuntimeCore>, PacketPart { to, packet, values, tasks }: PacketPart, gathered: &Arc<Gathered>) {
     match core.migration().filter(|migration| migration.node() != to) {
         Some(migration) => migration.send(to, &packet, values, gathered.forwarded(tasks)),
         None => run(core, &packet, values.into(), tasks, gathered),
@@ -150,7 +150,7 @@ fn go(core: &Arc<RuntimeCore>, Part { to, packet, values, tasks }: Part, gathere
 }
 
 /// Has the mapper slice a packet of leaf tasks that has come here.
-fn divide(core: &Arc<RuntimeCore>, packet: &TaskPacket, values: &Bytes) -> Result<Vec<Part>> {
+fn divide(core: &Arc<RuntimeCore>, packet: &TaskPacket, values: &Bytes) -> Result<Vec<PacketPart>> {
     let problem = |problem| move || Error::launch(&packet.path, problem);
     let no_sense = problem(
         "another node has sent a slice of this task that makes no sense here; start the same program on all nodes",

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use maniple_cluster::{CollectiveName, Failure, Wait, decode, encode};
 use maniple_realm::locks::Mutex;
 
-use super::node::Node;
+use super::node::JobNode;
 use super::operations::other;
 use super::replica::Replica;
 use crate::context::Context;
@@ -22,7 +22,7 @@ const SHARES: &str = "shares an outcome";
 
 /// Something that each node does by itself has begun, as the same operation of the program on all.
 pub(crate) struct Agreement {
-    node: Arc<Node>,
+    node: Arc<JobNode>,
     name: CollectiveName,
     what: &'static str,
     is_concluded: bool,

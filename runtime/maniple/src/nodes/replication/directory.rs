@@ -9,7 +9,7 @@ use std::task::{Wake, Waker};
 
 use bytes::Bytes;
 use maniple_analysis::distribution::{Points, Rank};
-use maniple_cluster::{Job, JobBuilder, Kind, Layer, Outgoing, Received, decode, encode};
+use maniple_cluster::{Job, JobBuilder, JobMessageKind, Layer, Outgoing, Received, decode, encode};
 use maniple_realm::Fault;
 use maniple_realm::locks::Mutex;
 use maniple_realm::threads::Parker;
@@ -20,9 +20,9 @@ use rustc_hash::FxHashMap;
 use crate::support::error::{Error, Result};
 
 /// Asks for the pieces of a partition.
-const ASK_PIECES: Kind = Kind::new(8);
+const ASK_PIECES: JobMessageKind = JobMessageKind::new(8);
 /// Brings what a node has of them.
-const PIECES: Kind = Kind::new(9);
+const PIECES: JobMessageKind = JobMessageKind::new(9);
 
 /// The parts of pieces in a block, each with the number of its piece. A piece without points there is left out.
 pub(super) type Parts = Vec<(usize, Points)>;
@@ -31,24 +31,24 @@ pub(super) type Parts = Vec<(usize, Points)>;
 #[derive(Clone)]
 pub(super) struct Directory {
     job: Job,
-    pieces: Arc<Pieces>,
+    pieces: Arc<PieceDirectory>,
 }
 
 /// The pieces of distributed partitions that this node has, for other nodes that ask, and the questions that it has
 /// asked.
 #[derive(Default)]
-pub(super) struct Pieces(Mutex<Known>);
+pub(super) struct PieceDirectory(Mutex<KnownPieces>);
 
 #[derive(Default)]
-struct Known {
-    known: FxHashMap<u64, Entry>,
+struct KnownPieces {
+    known: FxHashMap<u64, DirectoryEntry>,
     /// Others have asked for what is not yet here: each with the number of its question.
     asked: FxHashMap<u64, Vec<(Rank, u64)>>,
     questions: FxHashMap<u64, Arc<Question>>,
     next_question: u64,
 }
 
-struct Entry {
+struct DirectoryEntry {
     pieces: Arc<Vec<AnySpace>>,
     /// No partition of this node asks for it any more. Those of others may.
     is_gone: bool,
@@ -70,7 +70,7 @@ struct Answers {
 
 /// Says, while it is there, that a partition of this node may ask for pieces.
 pub(super) struct Held {
-    pieces: Arc<Pieces>,
+    pieces: Arc<PieceDirectory>,
     name: u64,
 }
 
@@ -92,7 +92,7 @@ impl Wake for Unpark {
 }
 
 impl Directory {
-    pub(super) fn new(job: Job, pieces: Arc<Pieces>) -> Self {
+    pub(super) fn new(job: Job, pieces: Arc<PieceDirectory>) -> Self {
         Self { job, pieces }
     }
 
@@ -109,7 +109,7 @@ impl Directory {
     /// Lets other nodes ask for the pieces of a partition by its name. These are the parts here.
     pub(super) fn register(&self, name: u64, pieces: &Arc<Vec<AnySpace>>) -> Held {
         let mut known = self.pieces.0.lock();
-        known.known.insert(name, Entry { pieces: Arc::clone(pieces), is_gone: false });
+        known.known.insert(name, DirectoryEntry { pieces: Arc::clone(pieces), is_gone: false });
         let asked = known.asked.remove(&name);
         drop(known);
         for (to, number) in asked.into_iter().flatten() {
@@ -167,7 +167,7 @@ impl Directory {
     }
 }
 
-impl Layer for Pieces {
+impl Layer for PieceDirectory {
     /// How many questions are open, here or of others.
     fn open(&self) -> usize {
         let known = self.0.lock();
@@ -178,7 +178,7 @@ impl Layer for Pieces {
     fn close(&self, _why: Option<&Arc<Fault>>) {}
 }
 
-impl Pieces {
+impl PieceDirectory {
     /// Gives a job the messages about pieces.
     pub(super) fn register(self: &Arc<Self>, builder: JobBuilder) -> JobBuilder {
         let (asked, answered) = (Arc::clone(self), Arc::clone(self));
@@ -214,7 +214,7 @@ impl Pieces {
         let Some((first, others)) = gone.split_first() else { return };
         let of_all = first.iter().filter(|name| others.iter().all(|gone| gone.binary_search(name).is_ok()));
         let mut known = self.0.lock();
-        let forgotten: Vec<Option<Entry>> = of_all.map(|name| known.known.remove(name)).collect();
+        let forgotten: Vec<Option<DirectoryEntry>> = of_all.map(|name| known.known.remove(name)).collect();
         drop(known);
         drop(forgotten);
     }
@@ -297,10 +297,10 @@ mod tests {
 
     #[test]
     fn what_no_node_asks_for_any_more_is_dropped() {
-        let known = Pieces::default();
+        let known = PieceDirectory::default();
         let (pieces, names) = (Arc::new(Vec::new()), [3, 5, 8]);
         for name in names {
-            let entry = Entry { pieces: Arc::clone(&pieces), is_gone: name != 5 };
+            let entry = DirectoryEntry { pieces: Arc::clone(&pieces), is_gone: name != 5 };
             known.0.lock().known.insert(name, entry);
         }
         assert_eq!(known.gone(), [3, 8]);

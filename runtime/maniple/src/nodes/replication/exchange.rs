@@ -14,7 +14,7 @@ use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId};
 use maniple_space::AnySpace;
 use smallvec::{SmallVec, smallvec};
 
-use super::node::Node;
+use super::node::JobNode;
 use crate::results::Results;
 use crate::support::error::{Error, Result};
 use crate::task::arguments::Arguments;
@@ -30,7 +30,7 @@ pub(super) struct Sending {
 /// The addresses of the pieces in an exchange, in the order of colors: the node that each goes to, or comes from. They
 /// are the same each time.
 pub(super) struct Addresses {
-    pub(super) node: Arc<Node>,
+    pub(super) node: Arc<JobNode>,
     /// Which of the exchanges of an operation it is.
     pub(super) exchange: u32,
     /// The other node, and the number of the parcel between the two.

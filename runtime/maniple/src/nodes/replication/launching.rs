@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use maniple_analysis::distribution::{NodeStep, Rank, Step, StepPart, StepPlace, assemble, hash_of_areas, split};
+use maniple_analysis::distribution::{
+    DistributionStep, NodeStep, Rank, StepPart, StepPlace, assemble, hash_of_areas, split,
+};
 use maniple_cluster::{CollectiveName, OperationName, Rounds};
 use maniple_mapper::TaskInfo;
 use maniple_realm::Realm;
@@ -20,11 +22,11 @@ use smallvec::smallvec;
 
 use super::distributed::DistributedPartition;
 use super::knowledge::{Knowledge, PartOfUse, Use, shapes};
-use super::operations::{FORGETS, LOOKS, Operation, digest_of_use, other};
-use super::plan::{Known, Plan, ROUNDS_OF_A_PLAN};
+use super::operations::{FORGETS, LOOKS, ProgramOperation, digest_of_use, other};
+use super::plan::{KnownPreparation, LaunchPlan, ROUNDS_OF_A_PLAN};
 use super::planning::SHARD_LAUNCH;
 use super::preparation::Preparation;
-use super::replica::{Program, Replica};
+use super::replica::{Replica, ReplicaProgram};
 use super::sharding;
 use super::shared_results::SharedResults;
 use crate::context::Context;
@@ -98,7 +100,7 @@ impl Replica {
 
     /// The results of a launch of which some points run here: in the place of those of an earlier launch of the kind,
     /// if these are not looked at any more.
-    fn shared_results(&self, plan: &Plan, operation: u64, mut local: Local) -> Arc<Results> {
+    fn shared_results(&self, plan: &LaunchPlan, operation: u64, mut local: Local) -> Arc<Results> {
         let LaunchSite { definition, domain, .. } = &*plan.site;
         let mut earlier = plan.results.lock();
         if let Some(results) = earlier.as_mut().and_then(Arc::get_mut) {
@@ -198,7 +200,7 @@ impl Replica {
         let steps = self.prepare(&[one], &mut Rounds::new(&self.node, operation, 0))?;
         let mut program = self.program.lock();
         let given_up = steps.into_iter().filter_map(|(root, _, step)| match step {
-            Step::Forget { fields, place } => {
+            DistributionStep::Forget { fields, place } => {
                 let piece = program.pieces.of(&root, [&place].into_iter()).piece(Point([0]).into());
                 Some(piece.map(|piece| Requirement::new(piece, fields, Privilege::Discard)))
             }
@@ -283,7 +285,7 @@ impl Replica {
     fn note_use(&self, what: &'static str, region: &LogicalRegion, fields: &FieldMask, with: Option<Compared>) {
         let known_as = self.program.lock().regions.get(&region.tree().id()).copied();
         let digest = digest_of_use(what, region, known_as, fields, with);
-        self.check.add(&self.node, (digest, Operation::Use(what, region.clone(), fields.clone(), with)));
+        self.check.add(&self.node, (digest, ProgramOperation::Use(what, region.clone(), fields.clone(), with)));
     }
 
     /// The future of an operation of which every node carries out a part: `mine` is the part of this node.
@@ -353,7 +355,11 @@ impl Replica {
     }
 
     /// Nodes are about to use regions, in this order: what they do first.
-    fn prepare(&self, uses: &[Use<'_>], rounds: &mut Rounds<'_>) -> Result<Vec<(LogicalRegion, u32, Step)>> {
+    fn prepare(
+        &self,
+        uses: &[Use<'_>],
+        rounds: &mut Rounds<'_>,
+    ) -> Result<Vec<(LogicalRegion, u32, DistributionStep)>> {
         let (mut whole, mut parts, mut in_blocks, mut exchanges) = (Vec::new(), Vec::new(), Vec::new(), 0);
         let mut program = self.program.lock();
         for (number, one) in (0..).zip(uses) {
@@ -374,7 +380,7 @@ impl Replica {
             }
             for NodeStep { step, .. } in steps {
                 let exchange = exchanges;
-                exchanges += u32::from(matches!(step, Step::Exchange { .. }));
+                exchanges += u32::from(matches!(step, DistributionStep::Exchange { .. }));
                 whole.push((number, (one.root.clone(), exchange, step)));
             }
         }
@@ -396,7 +402,7 @@ impl Replica {
         roots: &[LogicalRegion],
         parts: Vec<(Rank, StepPart)>,
         rounds: &mut Rounds<'_>,
-    ) -> Result<Vec<(StepPlace, u32, Step)>> {
+    ) -> Result<Vec<(StepPlace, u32, DistributionStep)>> {
         let places: BTreeSet<StepPlace> = parts.iter().map(|(_, part)| part.place()).collect();
         let mut messages: BTreeMap<Rank, Vec<StepPart>> = BTreeMap::new();
         for (to, part) in parts {
@@ -418,7 +424,11 @@ impl Replica {
     }
 
     /// The preparation of a launch. The states of the trees are then as if the task had been launched.
-    fn preparation(&self, operation: u64, plan: &Plan) -> Result<(MutexGuard<'_, Program>, Arc<Preparation>)> {
+    fn preparation(
+        &self,
+        operation: u64,
+        plan: &LaunchPlan,
+    ) -> Result<(MutexGuard<'_, ReplicaProgram>, Arc<Preparation>)> {
         let mut rounds = Rounds::new(&self.node, operation, ROUNDS_OF_A_PLAN);
         let mut program = self.program.lock();
         let before = match self.states(&mut program, &plan.roots) {
@@ -451,7 +461,7 @@ impl Replica {
         if all_known.len() == MOST_KNOWN {
             all_known.remove(0);
         }
-        all_known.push(Known { before, after, preparation: Arc::clone(&preparation) });
+        all_known.push(KnownPreparation { before, after, preparation: Arc::clone(&preparation) });
         drop(all_known);
         Ok((program, preparation))
     }

@@ -34,5 +34,5 @@ pub(crate) mod shared_results;
 mod sharing;
 
 pub(crate) use launching::PER_NODE;
-pub(crate) use node::Node;
+pub(crate) use node::JobNode;
 pub(crate) use replica::Replica;

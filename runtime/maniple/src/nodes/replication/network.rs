@@ -2,23 +2,23 @@
 
 use std::sync::{Arc, OnceLock};
 
-use maniple_cluster::{Failure, Job, JobBuilder, Kind, Layer, Messenger, Outgoing, Received, decode, encode};
+use maniple_cluster::{Failure, Job, JobBuilder, JobMessageKind, Layer, Messenger, Outgoing, Received, decode, encode};
 use maniple_realm::machine::NodeId;
 use maniple_realm::net::Transport;
 use maniple_realm::{Fault, Realm};
 
 use super::failure::SentErrors;
-use crate::migration::{Message, Migration, Network};
+use crate::migration::{Migration, MigrationMessage, Network};
 use crate::support::error::Error;
 
 /// A kind of messages for each of migration's.
-fn kind(message: Message) -> Kind {
-    Kind::new(match message {
-        Message::Steal => 0,
-        Message::Packet => 1,
-        Message::Results => 2,
-        Message::Letter => 3,
-        Message::Heard => 4,
+fn kind(message: MigrationMessage) -> JobMessageKind {
+    JobMessageKind::new(match message {
+        MigrationMessage::Steal => 0,
+        MigrationMessage::Packet => 1,
+        MigrationMessage::Results => 2,
+        MigrationMessage::Letter => 3,
+        MigrationMessage::Heard => 4,
     })
 }
 
@@ -32,7 +32,7 @@ struct Connection {
 }
 
 impl Network for Connection {
-    fn send(&self, to: NodeId, message: Message, header: &[u8], payload: Vec<u8>) {
+    fn send(&self, to: NodeId, message: MigrationMessage, header: &[u8], payload: Vec<u8>) {
         if let Some(messenger) = self.messenger.get() {
             messenger.send(usize::from(to.0), Outgoing::new(kind(message), payload).with_encoded_header(header));
         }
@@ -93,11 +93,11 @@ pub(super) fn join(
     };
     let builder = JobBuilder::new(transport, realm)
         .layer(Arc::new(layer))
-        .on(kind(Message::Steal), "steal request", receive(Message::Steal))
-        .on(kind(Message::Packet), "migrated tasks", receive(Message::Packet))
-        .on(kind(Message::Results), "results of migrated tasks", receive(Message::Results))
-        .on(kind(Message::Letter), "a message between mappers", receive(Message::Letter))
-        .on(kind(Message::Heard), "what mappers have heard", receive(Message::Heard));
+        .on(kind(MigrationMessage::Steal), "steal request", receive(MigrationMessage::Steal))
+        .on(kind(MigrationMessage::Packet), "migrated tasks", receive(MigrationMessage::Packet))
+        .on(kind(MigrationMessage::Results), "results of migrated tasks", receive(MigrationMessage::Results))
+        .on(kind(MigrationMessage::Letter), "a message between mappers", receive(MigrationMessage::Letter))
+        .on(kind(MigrationMessage::Heard), "what mappers have heard", receive(MigrationMessage::Heard));
     let job = register(builder).join();
     let _ = messenger.set(job.messenger());
     (job, migration)

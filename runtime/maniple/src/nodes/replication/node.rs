@@ -8,7 +8,7 @@ use maniple_cluster::{Failure, Job};
 use maniple_realm::Realm;
 use maniple_realm::net::Transport;
 
-use super::directory::{Directory, Pieces};
+use super::directory::{Directory, PieceDirectory};
 use super::failure::SentErrors;
 use super::network;
 use crate::migration::Migration;
@@ -16,7 +16,7 @@ use crate::support::error::Error;
 use crate::support::statistics::{PeerCounters, PeerStatistics};
 
 /// A node of a job, with what the runtime does with the others.
-pub(crate) struct Node {
+pub(crate) struct JobNode {
     job: Job,
     migration: Arc<Migration>,
     /// The blocks of distributed partitions.
@@ -26,7 +26,7 @@ pub(crate) struct Node {
     peers: Box<[PeerCounters]>,
 }
 
-impl Deref for Node {
+impl Deref for JobNode {
     type Target = Job;
 
     fn deref(&self) -> &Job {
@@ -34,10 +34,10 @@ impl Deref for Node {
     }
 }
 
-impl Node {
+impl JobNode {
     /// Joins a job. When a node of it is lost, the realm gives up.
     pub(crate) fn join(transport: Arc<dyn Transport>, realm: &Realm) -> Self {
-        let (errors, pieces) = (Arc::default(), Arc::new(Pieces::default()));
+        let (errors, pieces) = (Arc::default(), Arc::new(PieceDirectory::default()));
         let (job, migration) = network::join(transport, realm, &errors, |builder| pieces.register(builder));
         let peers = (0..job.nodes()).map(|_| PeerCounters::default()).collect();
         Self { directory: Directory::new(job.clone(), pieces), job, migration, errors, peers }

@@ -16,10 +16,10 @@ use crate::task::compared::Compared;
 use crate::task::digest::Digest;
 
 /// The comparison of a program's operations between nodes.
-pub(crate) type Check = DeterminismCheck<Operation>;
+pub(crate) type Check = DeterminismCheck<ProgramOperation>;
 
 /// An operation of the program, with the digest that is the same on all nodes, if the operation is.
-pub(crate) type Digested = (u64, Operation);
+pub(crate) type Digested = (u64, ProgramOperation);
 
 impl Named for TaskDefinition {
     fn name(&self) -> &str {
@@ -28,7 +28,7 @@ impl Named for TaskDefinition {
 }
 
 /// An operation of the program.
-pub(crate) enum Operation {
+pub(crate) enum ProgramOperation {
     /// Of which task over what, how it is dealt to nodes, and with which arguments, if they can be compared.
     Launch(Arc<LaunchSite>, Arc<str>, Option<Digest>),
     /// A use of data: its description, the region, the fields, and the digest of the values, if they are compared.
@@ -41,7 +41,7 @@ pub(crate) enum Operation {
     Other(&'static str),
 }
 
-impl Describe for Operation {
+impl Describe for ProgramOperation {
     fn describe(&self) -> String {
         match self {
             Self::Launch(site, dealt, digest) => {
@@ -96,12 +96,12 @@ pub(super) const FORGETS: &str = "forgets copies of";
 
 /// An operation without data.
 pub(crate) fn other(what: &'static str) -> Digested {
-    (digest_of(what), Operation::Other(what))
+    (digest_of(what), ProgramOperation::Other(what))
 }
 
 /// A use of the results of an operation, given by the number of the operation and their origin.
 pub(crate) fn use_of_results(what: &'static str, operation: u64, of: &Origin) -> Digested {
-    (digest_of((what, operation)), Operation::Results(what, operation, of.clone()))
+    (digest_of((what, operation)), ProgramOperation::Results(what, operation, of.clone()))
 }
 
 fn digest_of(what: impl Hash) -> u64 {
@@ -162,7 +162,7 @@ pub(crate) fn digest_of_use(
 
 /// The mappers that a node has by names: other nodes know them by their places in this list.
 pub(crate) fn mappers(names: &Arc<[Box<str>]>) -> Digested {
-    (digest_of(("mappers", names)), Operation::Mappers(Arc::clone(names)))
+    (digest_of(("mappers", names)), ProgramOperation::Mappers(Arc::clone(names)))
 }
 
 #[cfg(test)]
@@ -173,7 +173,7 @@ mod tests {
     fn tunables_that_were_answered_differently_are_named() {
         let differing = [Differing { name: "pieces", observed: [(0, 4), (2, 2)] }];
         let said = "; the mapper of node 0 answers 4 for tunable `pieces`, that of node 2 2: take one answer for all nodes by `Context::per_node`";
-        assert_eq!(Operation::explain(&differing), said);
-        assert_eq!(Operation::explain(&[]), "");
+        assert_eq!(ProgramOperation::explain(&differing), said);
+        assert_eq!(ProgramOperation::explain(&[]), "");
     }
 }

@@ -17,7 +17,7 @@ use crate::results::Results;
 pub(super) const ROUNDS_OF_A_PLAN: u32 = 8;
 
 /// The plan of launches of one kind: the data that they have in common.
-pub(super) struct Plan {
+pub(super) struct LaunchPlan {
     pub(super) site: Arc<LaunchSite>,
     /// The digest of such launches, without their arguments.
     pub(super) digest: u64,
@@ -34,19 +34,19 @@ pub(super) struct Plan {
     /// The roots of the trees that they are about.
     pub(super) roots: Vec<LogicalRegion>,
     /// The preparations of earlier such launches, by the states of the trees before them.
-    pub(super) known: Mutex<Vec<Known>>,
+    pub(super) known: Mutex<Vec<KnownPreparation>>,
     /// The results of the latest such launch, if they are kept.
     pub(super) results: Mutex<Option<Arc<Results>>>,
 }
 
 /// The preparation of a launch, with the states of the trees before it and after the launch: a number for each tree.
-pub(super) struct Known {
+pub(super) struct KnownPreparation {
     pub(super) before: SmallVec<[u64; 2]>,
     pub(super) after: SmallVec<[u64; 2]>,
     pub(super) preparation: Arc<Preparation>,
 }
 
-impl Plan {
+impl LaunchPlan {
     /// How the launch uses regions, in the order in which that is prepared.
     pub(super) fn uses(&self) -> Vec<Use<'_>> {
         let one = |number: usize, part| {

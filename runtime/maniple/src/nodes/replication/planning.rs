@@ -21,9 +21,9 @@ use super::directory::{Directory, Parts, root};
 use super::distributed::DistributedPartition;
 use super::exchange::contributes_values;
 use super::knowledge::shapes;
-use super::operations::{Operation, digest_of_launch, digest_with};
-use super::plan::Plan;
-use super::replica::{Program, Replica};
+use super::operations::{ProgramOperation, digest_of_launch, digest_with};
+use super::plan::LaunchPlan;
+use super::replica::{Replica, ReplicaProgram};
 use super::sharding::{self, Shares};
 use crate::context::ContextState;
 use crate::instances::bound::Bound;
@@ -50,7 +50,7 @@ impl Replica {
         state: &Arc<ContextState>,
         launching: &mut Launching<'_>,
         operation: u64,
-    ) -> Result<Arc<Plan>> {
+    ) -> Result<Arc<LaunchPlan>> {
         if let Some(plan) = self.known_plan(state, launching) {
             self.note_launch(launching, &plan.site, plan.digest, &plan.dealt);
             return Ok(plan);
@@ -89,7 +89,7 @@ impl Replica {
         let mut program = self.program.lock();
         program.plans_of_distributed += usize::from(has_distributed);
         if program.plans_of_distributed > MOST_PLANS_OF_DISTRIBUTED {
-            let has_distributed = |plan: &Plan| plan.site.is_over_distributed_pieces();
+            let has_distributed = |plan: &LaunchPlan| plan.site.is_over_distributed_pieces();
             program.plans.retain(|_, plan| !has_distributed(plan));
             program.predictor.forget(has_distributed);
             program.plans_of_distributed = 1;
@@ -105,9 +105,9 @@ impl Replica {
         Ok(plan)
     }
 
-    fn known_plan(&self, state: &ContextState, launching: &Launching<'_>) -> Option<Arc<Plan>> {
+    fn known_plan(&self, state: &ContextState, launching: &Launching<'_>) -> Option<Arc<LaunchPlan>> {
         let mut program = self.program.lock();
-        let Program { plans, predictor, .. } = &mut *program;
+        let ReplicaProgram { plans, predictor, .. } = &mut *program;
         if let Some(expected) = predictor.expect(|plan| plan.site.is_same_and_allowed(launching, state)) {
             return Some(Arc::clone(expected));
         }
@@ -119,7 +119,7 @@ impl Replica {
     fn note_launch(&self, launching: &Launching<'_>, site: &Arc<LaunchSite>, launch: u64, dealt: &Arc<str>) {
         let arguments = launching.launcher.digest();
         let digest = digest_with(launch, arguments.as_ref());
-        self.check.add(&self.node, (digest, Operation::Launch(Arc::clone(site), Arc::clone(dealt), arguments)));
+        self.check.add(&self.node, (digest, ProgramOperation::Launch(Arc::clone(site), Arc::clone(dealt), arguments)));
     }
 
     /// Which node runs which points: what the mapper says.
@@ -161,7 +161,7 @@ impl Replica {
     }
 
     /// The plan of a launch over what all nodes know.
-    fn plan_of_known(&self, site: &Arc<LaunchSite>, sharding: Sharding, shares: Shares) -> Result<Plan> {
+    fn plan_of_known(&self, site: &Arc<LaunchSite>, sharding: Sharding, shares: Shares) -> Result<LaunchPlan> {
         let targets: Vec<&Target> = site.bounds.iter().map(|bound| &bound.requirement.target).collect();
         let areas = |shares: &Shares| -> Result<Vec<Vec<Shape>>> {
             targets.iter().map(|target| areas_of(target, &site.domain, shares, &Everywhere)).collect()
@@ -208,7 +208,7 @@ impl Replica {
         areas: Vec<Vec<Shape>>,
         digest: u64,
         dealt: Arc<str>,
-    ) -> Plan {
+    ) -> LaunchPlan {
         let mut program = self.program.lock();
         let layouts = site.bounds.iter().zip(areas).map(|(bound, areas)| {
             let root = bound.requirement.target.bound().root_region();
@@ -226,7 +226,7 @@ impl Replica {
                 program.operators.add(*operator);
             }
         }
-        Plan {
+        LaunchPlan {
             mine: shares[self.node.rank()].clone(),
             layouts,
             order: order_of_uses(&privileges),
@@ -249,7 +249,7 @@ impl Replica {
         sharding: Sharding,
         shares: Shares,
         operation: u64,
-    ) -> Result<Plan> {
+    ) -> Result<LaunchPlan> {
         let targets: Vec<&Target> = site.bounds.iter().map(|bound| &bound.requirement.target).collect();
         let uses = targets.iter().map(|target| match distributed(target) {
             Some(partition) => Ok(partition.identity()),

@@ -6,13 +6,13 @@ use std::sync::Arc;
 /// The items that have come lately, each with the one that came after it the last time.
 #[derive(Debug)]
 pub(super) struct Predictor<T> {
-    all: Vec<Place<T>>,
+    all: Vec<PredictorPlace<T>>,
     /// Which of them came last.
     at: usize,
 }
 
 #[derive(Debug)]
-struct Place<T> {
+struct PredictorPlace<T> {
     what: Arc<T>,
     /// Which one came after it the last time.
     next: usize,
@@ -44,7 +44,7 @@ impl<T> Predictor<T> {
             if self.all.len() == LONGEST {
                 self.all.clear();
             }
-            self.all.push(Place { what: Arc::clone(come), next: 0 });
+            self.all.push(PredictorPlace { what: Arc::clone(come), next: 0 });
             self.all.len() - 1
         });
         if let Some(before) = self.all.get_mut(self.at) {

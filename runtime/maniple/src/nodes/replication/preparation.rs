@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use maniple_analysis::distribution::{Exchange, Parcel, Step};
+use maniple_analysis::distribution::{DistributionStep, Exchange, Parcel};
 use maniple_cluster::ParcelFuture;
 use maniple_realm::locks::Mutex;
 use maniple_region::{FieldMask, LogicalPartition, LogicalRegion, OperatorId, Privilege, Requirement, Shape, TreeId};
@@ -11,10 +11,10 @@ use maniple_space::{AnyRect, AnySpace, Rect};
 use rustc_hash::FxHashMap;
 
 use super::exchange::{APPLY, Addresses, Emptying, IDENTITY, RECEIVE, Receiving, SEND, Sending};
-use super::node::Node;
+use super::node::JobNode;
 use crate::context::Context;
 use crate::instances::selection::bytes_of_point;
-use crate::launch::{Part, TaskLauncher, WholeNumber};
+use crate::launch::{LaunchPart, TaskLauncher, WholeNumber};
 use crate::task::TaskDefinition;
 use crate::task::arguments::Arguments;
 
@@ -47,18 +47,23 @@ struct Parcels(Arc<Addresses>);
 impl Preparation {
     /// Of steps, each in a region tree, and with the number that all nodes give it if it is an exchange. The tag is
     /// that of the launch for which they are.
-    pub(super) fn new(node: &Arc<Node>, pieces: &mut Pieces, steps: Vec<(LogicalRegion, u32, Step)>, tag: u64) -> Self {
+    pub(super) fn new(
+        node: &Arc<JobNode>,
+        pieces: &mut ExchangedPieces,
+        steps: Vec<(LogicalRegion, u32, DistributionStep)>,
+        tag: u64,
+    ) -> Self {
         let mut moves = Vec::new();
         for (root, number, step) in steps {
             match step {
-                Step::Identity { fields, operator, place } => {
+                DistributionStep::Identity { fields, operator, place } => {
                     let pieces = pieces.of(&root, [&place].into_iter());
                     let launch = OverPieces::new(&IDENTITY, pieces, &fields, Privilege::Discard, 1);
                     moves.push(Move::Identity(launch, operator));
                 }
                 // They are no part of what comes before a launch.
-                Step::Forget { .. } => {}
-                Step::Exchange { fields, fold, exchange } => {
+                DistributionStep::Forget { .. } => {}
+                DistributionStep::Exchange { fields, fold, exchange } => {
                     let mut maker = Maker { node, pieces, root: &root, fields: &fields, exchange: number, tag };
                     let Exchange { sends, receives, forwards, .. } = &*exchange;
                     moves.extend(maker.send(sends));
@@ -71,7 +76,7 @@ impl Preparation {
     }
 
     /// Launches it all, for an operation of the program, as parts of a whole or as launches like any others.
-    pub(super) fn launch(&self, context: &Context, node: &Node, operation: u64, is_whole: bool) {
+    pub(super) fn launch(&self, context: &Context, node: &JobNode, operation: u64, is_whole: bool) {
         let mut again = self.again(node, operation);
         let launches = self.moves.iter().flat_map(Move::launches);
         let parts = self.launches();
@@ -91,19 +96,19 @@ impl Preparation {
     }
 
     /// As what the launch of the task counts that comes after it.
-    pub(super) fn task_part(&self) -> Option<Part> {
+    pub(super) fn task_part(&self) -> Option<LaunchPart> {
         self.number.part(self.launches(), self.launches())
     }
 
     /// The arguments of its launches, for an operation of the program.
-    pub(super) fn again<'a>(&'a self, node: &'a Node, operation: u64) -> Again<'a> {
+    pub(super) fn again<'a>(&'a self, node: &'a JobNode, operation: u64) -> Again<'a> {
         Again { node, operation, moves: self.moves.iter(), receiving: None }
     }
 }
 
 /// Completes the launches of a [`Preparation`], one after the other.
 pub(super) struct Again<'a> {
-    node: &'a Node,
+    node: &'a JobNode,
     operation: u64,
     moves: std::slice::Iter<'a, Move>,
     /// A receipt of which launches are left.
@@ -184,8 +189,8 @@ impl Move {
 
 /// Makes the moves of one exchange.
 struct Maker<'a> {
-    node: &'a Arc<Node>,
-    pieces: &'a mut Pieces,
+    node: &'a Arc<JobNode>,
+    pieces: &'a mut ExchangedPieces,
     root: &'a LogicalRegion,
     fields: &'a FieldMask,
     exchange: u32,
@@ -246,7 +251,7 @@ impl OverPieces {
         Self { launcher: self.launcher.tag(tag), ..self }
     }
 
-    fn launch(&self, context: &Context, part: Option<Part>, complete: impl FnOnce(&mut TaskLauncher)) {
+    fn launch(&self, context: &Context, part: Option<LaunchPart>, complete: impl FnOnce(&mut TaskLauncher)) {
         let domain = AnyRect::from(Rect::<1>::from(0..self.count as i64));
         let mut launcher = self.used.lock().take().unwrap_or_else(|| self.launcher.clone());
         complete(&mut launcher);
@@ -256,7 +261,7 @@ impl OverPieces {
 }
 
 impl Parcels {
-    fn count_as_sent(&self, node: &Node) {
+    fn count_as_sent(&self, node: &JobNode) {
         for (&(to, _), &bytes) in self.0.parcels.iter().zip(&self.0.bytes) {
             let peer = node.peer(to);
             peer.parcels_sent.add(1);
@@ -264,7 +269,7 @@ impl Parcels {
         }
     }
 
-    fn count_as_received(&self, node: &Node) {
+    fn count_as_received(&self, node: &JobNode) {
         for (&(from, _), &bytes) in self.0.parcels.iter().zip(&self.0.bytes) {
             let peer = node.peer(from);
             peer.parcels_received.add(1);
@@ -275,12 +280,12 @@ impl Parcels {
 
 /// Regions' points cut into pieces that were exchanged before.
 #[derive(Default)]
-pub(super) struct Pieces(FxHashMap<(TreeId, Box<[u64]>), LogicalPartition>);
+pub(super) struct ExchangedPieces(FxHashMap<(TreeId, Box<[u64]>), LogicalPartition>);
 
 /// The number of remembered partitions at which all of them are forgotten.
 const MOST_PIECES: usize = 1 << 12;
 
-impl Pieces {
+impl ExchangedPieces {
     /// The partition of a region into pieces of these shapes.
     pub(super) fn of<'a>(
         &mut self,

@@ -10,7 +10,7 @@ use maniple_realm::fault;
 use maniple_space::{AnyRect, Rect};
 use serde::{Deserialize, Serialize};
 
-use super::node::Node;
+use super::node::JobNode;
 
 use super::shared_results::SharedResults;
 use crate::results::completion::Folding;
@@ -34,7 +34,7 @@ pub(super) enum Partial {
 pub(super) struct Reduction {
     pub(super) folding: Folding,
     pub(super) codec: Option<Codec>,
-    pub(super) node: Arc<Node>,
+    pub(super) node: Arc<JobNode>,
 }
 
 impl Reduction {

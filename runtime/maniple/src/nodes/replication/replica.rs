@@ -11,22 +11,22 @@ use smallvec::SmallVec;
 
 use super::directory::blocks;
 use super::knowledge::{Knowledge, shapes};
-use super::node::Node;
+use super::node::JobNode;
 use super::operations::{Check, mappers};
-use super::plan::Plan;
+use super::plan::LaunchPlan;
 use super::predictor::Predictor;
-use super::preparation::Pieces;
-use crate::context::{ContextState, Part};
+use super::preparation::ExchangedPieces;
+use crate::context::{ContextPart, ContextState};
 use crate::support::error::Result;
 
 /// A program that runs on several nodes, as one of them sees it.
 pub(crate) struct Replica {
-    pub(super) node: Arc<Node>,
+    pub(super) node: Arc<JobNode>,
     pub(super) check: Arc<Check>,
-    pub(super) program: Mutex<Program>,
+    pub(super) program: Mutex<ReplicaProgram>,
 }
 
-impl Part for Replica {
+impl ContextPart for Replica {
     fn made(&self, region: &LogicalRegion) {
         self.make(region);
     }
@@ -46,16 +46,16 @@ impl Part for Replica {
 
 /// The state of a program: all that follows from its operations so far.
 #[derive(Default)]
-pub(super) struct Program {
+pub(super) struct ReplicaProgram {
     pub(super) trees: FxHashMap<TreeId, Knowledge>,
-    pub(super) plans: FxHashMap<u64, Arc<Plan>>,
-    pub(super) predictor: Predictor<Plan>,
+    pub(super) plans: FxHashMap<u64, Arc<LaunchPlan>>,
+    pub(super) predictor: Predictor<LaunchPlan>,
     /// How many plans are of launches over distributed partitions.
     pub(super) plans_of_distributed: usize,
     /// The regions that it has made and that are there: as which one each was made.
     pub(super) regions: FxHashMap<TreeId, u64>,
     pub(super) regions_made: u64,
-    pub(super) pieces: Pieces,
+    pub(super) pieces: ExchangedPieces,
     pub(super) operators: Operators,
 }
 
@@ -67,7 +67,7 @@ impl Replica {
     }
 
     /// A program begins, on a node that has mappers of these names.
-    pub(crate) fn new(node: &Arc<Node>, names_of_mappers: &Arc<[Box<str>]>) -> Self {
+    pub(crate) fn new(node: &Arc<JobNode>, names_of_mappers: &Arc<[Box<str>]>) -> Self {
         let check = Check::begin(node);
         if !names_of_mappers.is_empty() {
             check.add(node, mappers(names_of_mappers));
@@ -96,7 +96,7 @@ impl Replica {
     }
 
     /// The number of the state that each tree is in, if nodes have agreed on it.
-    pub(super) fn states(&self, program: &mut Program, roots: &[LogicalRegion]) -> Option<SmallVec<[u64; 2]>> {
+    pub(super) fn states(&self, program: &mut ReplicaProgram, roots: &[LogicalRegion]) -> Option<SmallVec<[u64; 2]>> {
         let state = |root: &LogicalRegion| match self.knowledge(program, root) {
             Knowledge::Whole(coherence) => Some(coherence.state()),
             Knowledge::InBlocks(blocks) => blocks.state(),
@@ -114,7 +114,7 @@ impl Replica {
     }
 
     /// The knowledge about the places of a region tree's values.
-    pub(super) fn knowledge<'a>(&self, program: &'a mut Program, root: &LogicalRegion) -> &'a mut Knowledge {
+    pub(super) fn knowledge<'a>(&self, program: &'a mut ReplicaProgram, root: &LogicalRegion) -> &'a mut Knowledge {
         program.trees.entry(root.tree().id()).or_insert_with(|| {
             let (rank, shapes) = (self.node.rank(), shapes(root));
             let home = blocks(root.space(), self.node.nodes(), shapes);
@@ -124,7 +124,7 @@ impl Replica {
 
     /// From now on each node knows of a region tree what is to be known of its own block. Plans of launches that use it
     /// no longer hold.
-    pub(super) fn go_to_blocks(&self, program: &mut Program, root: &LogicalRegion) {
+    pub(super) fn go_to_blocks(&self, program: &mut ReplicaProgram, root: &LogicalRegion) {
         let tree = root.tree().id();
         let Knowledge::Whole(_) = self.knowledge(program, root) else { return };
         let Some(Knowledge::Whole(coherence)) = program.trees.remove(&tree) else { return };

@@ -12,15 +12,15 @@ use maniple_space::AnyRect;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::node::Node;
+use super::node::JobNode;
 use super::operations::{Check, Digested, use_of_results};
-use crate::results::{Input, Local, Origin, Results, Shared, Values};
+use crate::results::{Input, Local, Origin, PointResults, Results, SharedLaunch};
 use crate::support::error::Error;
 use crate::task::Codec;
 
 /// The results of a launch whose points run on several nodes, as one node sees them.
 pub(crate) struct SharedResults {
-    pub(super) node: Arc<Node>,
+    pub(super) node: Arc<JobNode>,
     pub(super) check: Arc<Check>,
     pub(super) name: CollectiveName,
     pub(super) origin: Origin,
@@ -29,7 +29,7 @@ pub(crate) struct SharedResults {
     pub(super) local: Local,
     pub(super) codec: Option<Codec>,
     /// The results of all points, once they are here.
-    pub(super) values: Values,
+    pub(super) values: PointResults,
     /// Triggers when all are here. Made when the program first looks at a result: otherwise no exchange would trigger
     /// it.
     pub(super) complete: Mutex<Option<UserEvent>>,
@@ -37,15 +37,15 @@ pub(crate) struct SharedResults {
 
 /// The results of one node.
 #[derive(Serialize, Deserialize)]
-struct Part {
+struct NodeResults {
     /// Results that are not `()`, by the numbers of their points.
-    points: Vec<(u64, Outcome)>,
+    points: Vec<(u64, ResultOutcome)>,
     /// Why the launch failed there, if not for one of these.
     failure: Option<Failure>,
 }
 
 #[derive(Serialize, Deserialize)]
-enum Outcome {
+enum ResultOutcome {
     Value(Vec<u8>),
     Failed(Failure),
     /// It has a value that can't be sent.
@@ -55,7 +55,7 @@ enum Outcome {
 impl SharedResults {
     /// The results of all points of a launch, of which some run here.
     pub(crate) fn results(
-        node: &Arc<Node>,
+        node: &Arc<JobNode>,
         check: &Arc<Check>,
         name: CollectiveName,
         origin: Origin,
@@ -72,10 +72,10 @@ impl SharedResults {
             domain,
             local,
             codec,
-            values: Values::default(),
+            values: PointResults::default(),
             complete: Mutex::new(None),
         };
-        Results::from_afar(node.realm(), origin, domain, Arc::new(shared) as Arc<dyn Shared>, sources)
+        Results::from_afar(node.realm(), origin, domain, Arc::new(shared) as Arc<dyn SharedLaunch>, sources)
     }
 
     /// A use of the results by the program, which nodes compare.
@@ -96,20 +96,20 @@ impl SharedResults {
     }
 
     /// The part that is sent to the other nodes, which may look at results though nothing on this node does any more.
-    fn part(&self) -> Part {
-        let mut part = Part { points: Vec::new(), failure: None };
+    fn part(&self) -> NodeResults {
+        let mut part = NodeResults { points: Vec::new(), failure: None };
         for (points, results) in &self.local {
             let mut failed = false;
             for (index, point) in points.points().enumerate() {
                 let outcome = match results.value(index) {
                     None => continue,
                     Some(Ok(value)) => match self.codec.and_then(|codec| codec.encode(value)) {
-                        Some(bytes) => Outcome::Value(bytes),
-                        None => Outcome::NoCodec,
+                        Some(bytes) => ResultOutcome::Value(bytes),
+                        None => ResultOutcome::NoCodec,
                     },
                     Some(Err(error)) => {
                         failed = true;
-                        Outcome::Failed(self.node.tell(error))
+                        ResultOutcome::Failed(self.node.tell(error))
                     }
                 };
                 part.points.push((self.domain.linear(point), outcome));
@@ -125,23 +125,23 @@ impl SharedResults {
         let (task, volume) = (self.origin.name(), self.domain.volume());
         let mut failure = None;
         for part in all.decode() {
-            let Some(Part { points, failure: failed }) = part else {
+            let Some(NodeResults { points, failure: failed }) = part else {
                 failure = Some(Error::launch(task, "results of another node can't be read"));
                 continue;
             };
             let first = points.iter().find_map(|(_, outcome)| match outcome {
-                Outcome::Failed(failure) => Some(failure.clone()),
+                ResultOutcome::Failed(failure) => Some(failure.clone()),
                 _ => None,
             });
             failure = failure.or(first.or(failed).map(|failure| self.node.hear(failure)));
             for (index, outcome) in points {
                 let value = match outcome {
-                    Outcome::Failed(failure) => Err(self.node.hear(failure)),
-                    Outcome::Value(bytes) => match self.codec.and_then(|codec| codec.decode(&bytes)) {
+                    ResultOutcome::Failed(failure) => Err(self.node.hear(failure)),
+                    ResultOutcome::Value(bytes) => match self.codec.and_then(|codec| codec.decode(&bytes)) {
                         Some(value) => Ok(value),
                         None => Err(Error::NotSendable { task: task.to_owned() }),
                     },
-                    Outcome::NoCodec => Err(Error::NotSendable { task: task.to_owned() }),
+                    ResultOutcome::NoCodec => Err(Error::NotSendable { task: task.to_owned() }),
                 };
                 if index < volume {
                     self.values.set(volume as usize, index as usize, value);

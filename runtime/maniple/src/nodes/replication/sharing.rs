@@ -10,10 +10,10 @@ use super::scan::scan;
 use super::shared_results::SharedResults;
 use crate::results::completion::{Folding, Measure};
 use crate::results::promise::measured;
-use crate::results::{Local, Origin, Results, Shared, Values};
+use crate::results::{Local, Origin, PointResults, Results, SharedLaunch};
 use crate::task::Codec;
 
-impl Shared for SharedResults {
+impl SharedLaunch for SharedResults {
     fn asked(&self) -> Option<Event> {
         self.complete.lock().map(|complete| complete.event())
     }
@@ -32,7 +32,7 @@ impl Shared for SharedResults {
         complete.event()
     }
 
-    fn values(&self) -> &Values {
+    fn values(&self) -> &PointResults {
         &self.values
     }
 

@@ -8,7 +8,7 @@ use maniple_region::{FieldMask, LogicalPartition, LogicalRegion, Privilege, Proj
 use maniple_space::AnySpace;
 use maniple_space::partition::dynamic::{self, IntegerField, Names};
 
-use super::values::{Column, Values};
+use super::values::{CallColumn, DependentValues};
 use crate::context::Context;
 use crate::data::regions::{Domain, partition_erased, partition_error};
 use crate::future::FutureMap;
@@ -64,12 +64,12 @@ impl Context {
     pub(super) fn begin_by_number(
         &self,
         region: &LogicalRegion,
-        values: Values,
+        values: DependentValues,
         colors: Domain,
     ) -> Result<Computation> {
         let pending = self.begin_partition();
         let parts = self.parts(region, &values)?;
-        let compute = move |column: &Column<'_>, part: &AnySpace| {
+        let compute = move |column: &CallColumn<'_>, part: &AnySpace| {
             dynamic::by_field(part, colors.volume(), column).map_err(partition_error)
         };
         let looking = self.look(&parts, values, Box::new(compute));
@@ -81,14 +81,14 @@ impl Context {
         &self,
         targets: &LogicalRegion,
         sources: &LogicalPartition,
-        values: Values,
+        values: DependentValues,
     ) -> Result<Computation> {
         self.state.core.forest().check_own_region(targets)?;
         let pending = self.begin_partition();
         let parts = self.parts(&sources.parent(), &values)?;
         let pieces = self.pieces_within(&parts, sources)?;
         let space = values.nameable(targets.space().space());
-        let compute = move |column: &Column<'_>, part: &AnySpace| {
+        let compute = move |column: &CallColumn<'_>, part: &AnySpace| {
             let within: Vec<AnySpace> =
                 pieces.iter().map(|piece| piece.intersection(part).expect(ONE_REGION)).collect();
             Ok(dynamic::image(&within, column.names(), &space))
@@ -102,7 +102,7 @@ impl Context {
     pub(super) fn begin_preimage(
         &self,
         sources: &LogicalRegion,
-        values: Values,
+        values: DependentValues,
         targets: &LogicalPartition,
     ) -> Result<Computation> {
         self.state.core.forest().check_own_region(&targets.parent())?;
@@ -117,7 +117,7 @@ impl Context {
         let parts = self.parts(sources, &values)?;
         let (space, kept) = (values.nameable(targets.parent().space().space()), Arc::new(Mutex::new(None)));
         let (keeps, by) = (Arc::clone(&kept), values.clone());
-        let compute = move |column: &Column<'_>, part: &AnySpace| {
+        let compute = move |column: &CallColumn<'_>, part: &AnySpace| {
             let named = Kept::of(column, part);
             let points = dynamic::image(from_ref(part), named.names(), &space);
             *keeps.lock() = Some((named, part.clone()));
@@ -138,12 +138,12 @@ impl Context {
         &self,
         pending: Option<PendingPartition>,
         sources: &LogicalRegion,
-        values: Values,
+        values: DependentValues,
         colors: Domain,
         targets: Vec<AnySpace>,
     ) -> Result<Computation> {
         let parts = self.parts(sources, &values)?;
-        let compute = move |column: &Column<'_>, part: &AnySpace| {
+        let compute = move |column: &CallColumn<'_>, part: &AnySpace| {
             Ok(dynamic::preimage(&targets, column.names(), part).expect(ONE_REGION))
         };
         let looking = self.look(&parts, values, Box::new(compute));
@@ -172,7 +172,7 @@ impl Context {
     }
 
     /// The target of a task that reads the values: the whole region, or parts of it, one a node.
-    fn parts(&self, region: &LogicalRegion, values: &Values) -> Result<Target> {
+    fn parts(&self, region: &LogicalRegion, values: &DependentValues) -> Result<Target> {
         let Some(replica) = Replica::of(&self.state) else { return Ok(region.clone().into()) };
         // What is looked at instead may not be a part of it, and there still.
         region.check_alive(&*self.state)?;
@@ -193,7 +193,7 @@ impl Context {
 
     /// Launches a task that runs a function on values: where these are, and of each part. On one node workers run it on
     /// parts of the points.
-    fn look(&self, parts: &Target, values: Values, compute: Box<Compute>) -> Looking {
+    fn look(&self, parts: &Target, values: DependentValues, compute: Box<Compute>) -> Looking {
         let (mask, found) = (values.mask(), Arc::new(Mutex::new(Vec::new())));
         let finds = Arc::clone(&found);
         let is_alone = matches!(parts, Target::Region(..));
@@ -222,9 +222,9 @@ impl Context {
     pub(super) fn look_at_each(
         &self,
         pieces: &LogicalPartition,
-        values: Values,
+        values: DependentValues,
         nothing: &AnySpace,
-        compute: impl Fn(&Column<'_>) -> AnySpace + Send + Sync + 'static,
+        compute: impl Fn(&CallColumn<'_>) -> AnySpace + Send + Sync + 'static,
     ) -> Looking {
         let colors = Domain::from(pieces.partitioning().colors());
         let found = Arc::new(Mutex::new(vec![nothing.clone(); colors.volume() as usize]));
@@ -240,7 +240,7 @@ impl Context {
 }
 
 /// A function that computes the pieces, from values and the points whose values it is to look at.
-type Compute = dyn Fn(&Column<'_>, &AnySpace) -> Result<Vec<AnySpace>> + Send + Sync;
+type Compute = dyn Fn(&CallColumn<'_>, &AnySpace) -> Result<Vec<AnySpace>> + Send + Sync;
 
 /// The body of a task.
 type Body = dyn Fn(&LeafCall<'_>) -> Result<Value> + Send + Sync;
@@ -260,7 +260,7 @@ const POINTS_OF_A_WORKER: u64 = 1 << 16;
 /// The pieces that a function computes in the parts of a space, one part for each worker, put together.
 fn side_by_side(
     call: &LeafCall<'_>,
-    values: &Values,
+    values: &DependentValues,
     space: &AnySpace,
     workers: usize,
     compute: &Compute,
@@ -289,7 +289,7 @@ struct Kept {
 }
 
 impl Kept {
-    fn of(column: &Column<'_>, space: &AnySpace) -> Self {
+    fn of(column: &CallColumn<'_>, space: &AnySpace) -> Self {
         let mut integers = Vec::new();
         column.for_each_chunk(space, &mut |chunk| integers.extend_from_slice(chunk));
         Self { integers, are_rects: matches!(column.names(), Names::Rects(_)) }

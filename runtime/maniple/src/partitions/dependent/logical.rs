@@ -8,7 +8,7 @@ use maniple_space::{IndexSpace, Rect, partition};
 use super::computation::Computation;
 use super::integers::{Integers, clipped};
 use super::relation::{Relation, unsuited};
-use super::values::Values;
+use super::values::DependentValues;
 use crate::context::Context;
 use crate::data::regions::{Domain, partition_error};
 use crate::support::error::Result;
@@ -133,7 +133,7 @@ impl Context {
 
     fn begin_by_field(&self, region: &LogicalRegion, field: FieldId, colors: Domain) -> Result<Computation> {
         let numbers = numbers("partition_by_field", region, field)?;
-        self.begin_by_number(region, Values::points(numbers), colors)
+        self.begin_by_number(region, DependentValues::points(numbers), colors)
     }
 
     fn begin_by_ranges(
@@ -150,7 +150,7 @@ impl Context {
         }
         let numbers = numbers("partition_by_ranges", region, field)?;
         let pieces = ranges.iter().map(|range| numbers_within(range, numbers.is_unsigned).into()).collect();
-        self.begin_pieces_of(self.begin_partition(), region, Values::points(numbers), colors, pieces)
+        self.begin_pieces_of(self.begin_partition(), region, DependentValues::points(numbers), colors, pieces)
     }
 
     fn begin_logical_image(

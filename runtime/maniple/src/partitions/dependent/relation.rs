@@ -3,7 +3,7 @@
 use maniple_region::{FieldId, LogicalRegion};
 
 use super::integers::Integers;
-use super::values::Values;
+use super::values::DependentValues;
 use crate::support::error::{Error, Result};
 
 /// How the rows of a region name rows of another one, by the values of fields whose types are known at run time: for
@@ -36,7 +36,7 @@ impl Relation {
     /// # Errors
     /// [`Error::Region`] if the region never had such a field, and [`Error::Access`] if its values name no rows of a
     /// space of `dim` dimensions.
-    pub(super) fn values(self, operation: &str, region: &LogicalRegion, dim: usize) -> Result<Values> {
+    pub(super) fn values(self, operation: &str, region: &LogicalRegion, dim: usize) -> Result<DependentValues> {
         let type_of = |field| region.fields().type_of(field).map_err(Error::from);
         let unsuited = |field, wanted: &str| unsuited(operation, region, field, wanted);
         let numbers = |field| match Integers::numbers(field, type_of(field)?) {
@@ -48,22 +48,22 @@ impl Relation {
         };
         Ok(match self {
             Self::Point(field) => match Integers::points(field, type_of(field)?, dim) {
-                Some(points) => Values::points(points),
-                None => Values::points(numbers(field)?),
+                Some(points) => DependentValues::points(points),
+                None => DependentValues::points(numbers(field)?),
             },
             Self::Range(field) => {
                 let ty = type_of(field)?;
                 match (Integers::rects(field, ty, dim), Integers::pairs(field, ty)) {
-                    (Some(rects), _) => Values::rects(rects),
-                    (None, Some(pairs)) if dim == 1 => Values::ranges(pairs),
+                    (Some(rects), _) => DependentValues::rects(rects),
+                    (None, Some(pairs)) if dim == 1 => DependentValues::ranges(pairs),
                     _ => {
                         let wanted = format!("pairs of integers, for a region of one dimension, or `Rect<{dim}>`");
                         return Err(unsuited(field, &wanted));
                     }
                 }
             }
-            Self::Between(first, end) => Values::between(numbers(first)?, numbers(end)?),
-            Self::Offsets(field) => Values::offsets(numbers(field)?),
+            Self::Between(first, end) => DependentValues::between(numbers(first)?, numbers(end)?),
+            Self::Offsets(field) => DependentValues::offsets(numbers(field)?),
         })
     }
 }

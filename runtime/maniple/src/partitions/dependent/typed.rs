@@ -5,7 +5,7 @@ use maniple_space::{AnySpace, IndexSpace, Point, Rect};
 
 use super::computation::Computation;
 use super::integers::Integers;
-use super::values::Values;
+use super::values::DependentValues;
 use crate::context::Context;
 use crate::data::regions::{Domain, Partition, Region};
 use crate::support::error::Result;
@@ -27,7 +27,7 @@ impl Context {
     {
         let colors = colors.into();
         let numbers = Integers::of(field.id(), move |color: T| color.number(colors));
-        self.typed(self.begin_by_number(region.logical(), Values::points(numbers), colors))
+        self.typed(self.begin_by_number(region.logical(), DependentValues::points(numbers), colors))
     }
 
     /// Partitions a region by the pointers into it: for each piece of `sources`, the points that its pointers name.
@@ -42,7 +42,7 @@ impl Context {
         field: Field<F, Ptr<G, T>>,
     ) -> impl Future<Output = Result<Partition<G, T>>> {
         let pointers = Integers::of(field.id(), Ptr::<G, T>::point);
-        self.typed(self.begin_image(targets.logical(), sources.logical(), Values::points(pointers)))
+        self.typed(self.begin_image(targets.logical(), sources.logical(), DependentValues::points(pointers)))
     }
 
     /// Partitions a region by the numbers of its rows: for each piece of `sources`, the rows that its values are the
@@ -57,7 +57,7 @@ impl Context {
         field: Field<F, V>,
     ) -> impl Future<Output = Result<Partition<G, 1>>> {
         let numbers = Integers::of(field.id(), V::into);
-        self.typed(self.begin_image(targets.logical(), sources.logical(), Values::points(numbers)))
+        self.typed(self.begin_image(targets.logical(), sources.logical(), DependentValues::points(numbers)))
     }
 
     /// Partitions a region by what points into it, through a field of rectangles.
@@ -71,7 +71,7 @@ impl Context {
         field: Field<F, Rect<T>>,
     ) -> impl Future<Output = Result<Partition<G, T>>> {
         let rects = Integers::of(field.id(), |rect: Rect<T>| rect);
-        self.typed(self.begin_image(targets.logical(), sources.logical(), Values::rects(rects)))
+        self.typed(self.begin_image(targets.logical(), sources.logical(), DependentValues::rects(rects)))
     }
 
     /// Partitions a region by offsets into it, as sparse matrices have them: point `p` of the sources holds where what
@@ -90,7 +90,7 @@ impl Context {
         field: Field<F, V>,
     ) -> impl Future<Output = Result<Partition<G, 1>>> {
         let (pending, space) = (self.begin_partition(), targets.space().clone());
-        let offsets = Values::points(Integers::of(field.id(), V::into));
+        let offsets = DependentValues::points(Integers::of(field.id(), V::into));
         let nothing = AnySpace::from(IndexSpace::<1>::empty());
         let looking = self.look_at_each(sources.logical(), offsets, &nothing, move |offsets| {
             let sources: &IndexSpace<1> = offsets.space().typed().expect("the sources have one dimension");
@@ -113,7 +113,7 @@ impl Context {
         targets: &Partition<G, T>,
     ) -> impl Future<Output = Result<Partition<F, S>>> {
         let pointers = Integers::of(field.id(), Ptr::<G, T>::point);
-        self.typed(self.begin_preimage(sources.logical(), Values::points(pointers), targets.logical()))
+        self.typed(self.begin_preimage(sources.logical(), DependentValues::points(pointers), targets.logical()))
     }
 
     /// Partitions a region by where it points to, through a field of rectangles: a point is in a piece if its rectangle
@@ -128,7 +128,7 @@ impl Context {
         targets: &Partition<G, T>,
     ) -> impl Future<Output = Result<Partition<F, S>>> {
         let rects = Integers::of(field.id(), |rect: Rect<T>| rect);
-        self.typed(self.begin_preimage(sources.logical(), Values::rects(rects), targets.logical()))
+        self.typed(self.begin_preimage(sources.logical(), DependentValues::rects(rects), targets.logical()))
     }
 
     async fn typed<F, const D: usize>(&self, computation: Result<Computation>) -> Result<Partition<F, D>> {

@@ -11,7 +11,7 @@ use crate::task::LeafCall;
 
 /// How a task reads the values that a partition depends on: of one field, or of two.
 #[derive(Clone)]
-pub(super) struct Values {
+pub(super) struct DependentValues {
     /// The fields with the values. The place of the first decides where the values are read.
     fields: SmallVec<[Integers; 2]>,
     form: Form,
@@ -30,7 +30,7 @@ enum Form {
     Offset,
 }
 
-impl Values {
+impl DependentValues {
     /// Numbers, or points.
     pub(super) fn points(field: Integers) -> Self {
         Self { fields: smallvec![field], form: Form::Point }
@@ -81,22 +81,22 @@ impl Values {
     }
 
     /// The values in a call, at the points of its first requirement.
-    pub(super) fn column<'a>(&'a self, call: &LeafCall<'a>) -> Result<Column<'a>> {
+    pub(super) fn column<'a>(&'a self, call: &LeafCall<'a>) -> Result<CallColumn<'a>> {
         let rows = self.fields.iter().map(|field| field.open(call)).collect::<Result<_>>()?;
-        Ok(Column { values: self, rows })
+        Ok(CallColumn { values: self, rows })
     }
 }
 
 /// The values in a call.
-pub(super) struct Column<'a> {
-    values: &'a Values,
+pub(super) struct CallColumn<'a> {
+    values: &'a DependentValues,
     rows: SmallVec<[IntegerRows<'a>; 2]>,
 }
 
 /// How many values are read at a time: they stay in the first-level cache.
 const CHUNK: i64 = 512;
 
-impl Column<'_> {
+impl CallColumn<'_> {
     /// The points that have values.
     pub(super) fn space(&self) -> &AnySpace {
         self.rows[0].rows.space()
@@ -174,7 +174,7 @@ impl Column<'_> {
     }
 }
 
-impl IntegerField for Column<'_> {
+impl IntegerField for CallColumn<'_> {
     fn for_each_chunk(&self, space: &AnySpace, visit: &mut dyn FnMut(&[i64])) {
         for_dimension!(space, |space| self.read_rows(space, visit));
     }

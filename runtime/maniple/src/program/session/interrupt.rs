@@ -12,10 +12,10 @@ use maniple_realm::locks::Mutex;
 ///
 /// Not to be called in a signal handler itself, where no lock may be taken.
 #[derive(Clone, Debug, Default)]
-pub struct Interrupt(Arc<State>);
+pub struct Interrupt(Arc<InterruptState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct InterruptState {
     is_set: AtomicBool,
     waiting: Mutex<Waiting>,
 }

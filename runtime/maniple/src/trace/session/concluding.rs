@@ -15,15 +15,15 @@ use super::super::trace::TraceId;
 use super::super::why::Why;
 use super::{Ended, Phase, Session};
 use crate::launch::recording::Recording;
-use crate::launch::recording::recording::Step;
+use crate::launch::recording::recording::RecordingStep;
 
 impl Session {
     /// A run that was replayed so far is analysed from here on.
     fn give_up(&self, Replaying { replay, at, .. }: &Replaying, why: &Why<'_>) {
         let template = &replay.template;
         let next = match template.steps[*at] {
-            Step::Launch(stage) => Described::of_site(&template.stages[stage].site),
-            Step::Fill(fill) => Described::of_fill(&template.fills[fill].site),
+            RecordingStep::Launch(stage) => Described::of_site(&template.stages[stage].site),
+            RecordingStep::Fill(fill) => Described::of_fill(&template.fills[fill].site),
         };
         let (expected, found) = match why {
             Why::Other(found) => differences(&next, &Described::of_site(found)),

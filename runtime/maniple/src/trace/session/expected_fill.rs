@@ -10,7 +10,7 @@ use super::super::traced_fill::TracedFill;
 use super::super::why::Why;
 use super::{Arrival, Check, Phase, Session};
 use crate::context::Promised;
-use crate::launch::recording::Problem;
+use crate::launch::recording::RecordingProblem;
 use crate::launch::{FillSite, Filling};
 use crate::results::Producers;
 
@@ -94,7 +94,7 @@ impl Session {
         let recording = match &self.phase {
             Phase::Recording(recording, _) => {
                 if context.is_borrowed(&site.bound) {
-                    recording.fail(Problem::Borrowed);
+                    recording.fail(RecordingProblem::Borrowed);
                 }
                 Some((Arc::clone(recording), recording.add_fill(&site)))
             }

@@ -29,8 +29,8 @@ use super::why::Why;
 use crate::context::{ContextState, Promised, Stream, Zeroing};
 use crate::core::Abandon;
 use crate::execution::TaskState;
-use crate::launch::recording::{Problem, Recording};
-use crate::launch::{Launching, Part, TaskLaunch};
+use crate::launch::recording::{Recording, RecordingProblem};
+use crate::launch::{LaunchPart, Launching, TaskLaunch};
 use crate::operation::lifecycle::Operation;
 use crate::results::{Origin, Results};
 
@@ -169,8 +169,8 @@ impl Session {
         {
             return None;
         }
-        self.arrived += usize::from(launching.part.is_none_or(Part::is_last));
-        let ends_run = self.run_length == Some(self.arrived) && launching.part.is_none_or(Part::is_last);
+        self.arrived += usize::from(launching.part.is_none_or(LaunchPart::is_last));
+        let ends_run = self.run_length == Some(self.arrived) && launching.part.is_none_or(LaunchPart::is_last);
         let results = match &mut self.phase {
             Phase::Replaying(replaying) if is_expected && replaying.can_issue() => replaying.issue(launching),
             _ => self.line_up(launching),
@@ -446,7 +446,7 @@ impl Session {
         let taped = match &self.phase {
             Phase::Recording(recording, _) => {
                 if site.bounds.iter().any(|bound| context.is_borrowed(bound)) {
-                    recording.fail(Problem::Borrowed);
+                    recording.fail(RecordingProblem::Borrowed);
                 }
                 Some((Arc::clone(recording), recording.add_stage(&site)))
             }
@@ -489,7 +489,7 @@ impl Session {
                 return Some(zeroing);
             }
             Phase::Idle => self.phase = Phase::Passing,
-            Phase::Recording(recording, _) => recording.fail(Problem::NotMapped),
+            Phase::Recording(recording, _) => recording.fail(RecordingProblem::NotMapped),
             Phase::Passing => {}
         }
         self.next_sequence += 1;

@@ -12,12 +12,12 @@ use crate::machine::NodeId;
 use crate::net::frame::{Header, Violation};
 
 /// The frames to send and the waiters to call after a step.
-pub(super) struct Step<T> {
+pub(super) struct BarrierStep<T> {
     pub(super) send: SmallVec<[(NodeId, Header); 4]>,
     pub(super) done: Vec<T>,
 }
 
-impl<T> Default for Step<T> {
+impl<T> Default for BarrierStep<T> {
     fn default() -> Self {
         Self { send: SmallVec::new(), done: Vec::new() }
     }
@@ -48,8 +48,8 @@ impl<T> Barrier<T> {
     }
 
     /// This node comes to a barrier; it may come to several before the first is complete.
-    pub(super) fn enter(&mut self, ticket: T) -> Step<T> {
-        let mut step = Step::default();
+    pub(super) fn enter(&mut self, ticket: T) -> BarrierStep<T> {
+        let mut step = BarrierStep::default();
         self.waiting.push_back(ticket);
         if self.waiting.len() == 1 {
             self.tell(&mut step);
@@ -59,7 +59,7 @@ impl<T> Barrier<T> {
     }
 
     /// Another node is in a round.
-    pub(super) fn receive(&mut self, from: NodeId, generation: u64, round: u32) -> Result<Step<T>, Violation> {
+    pub(super) fn receive(&mut self, from: NodeId, generation: u64, round: u32) -> Result<BarrierStep<T>, Violation> {
         let ahead = generation.wrapping_sub(self.generation);
         let distance = 1_usize.checked_shl(round).unwrap_or(0);
         if ahead > 1 || round >= self.rounds() || (usize::from(from.0) + distance) % self.nodes != self.rank {
@@ -70,7 +70,7 @@ impl<T> Barrier<T> {
             return Err(Violation::OutOfPlace("a barrier's round for the second time"));
         }
         *received |= 1 << round;
-        let mut step = Step::default();
+        let mut step = BarrierStep::default();
         self.advance(&mut step);
         Ok(step)
     }
@@ -80,7 +80,7 @@ impl<T> Barrier<T> {
         self.waiting.drain(..).collect()
     }
 
-    fn advance(&mut self, step: &mut Step<T>) {
+    fn advance(&mut self, step: &mut BarrierStep<T>) {
         while !self.waiting.is_empty() {
             if self.round == self.rounds() {
                 step.done.extend(self.waiting.pop_front());
@@ -100,7 +100,7 @@ impl<T> Barrier<T> {
         }
     }
 
-    fn tell(&self, step: &mut Step<T>) {
+    fn tell(&self, step: &mut BarrierStep<T>) {
         if self.round < self.rounds() {
             let to = NodeId(((self.rank + (1 << self.round)) % self.nodes) as u16);
             step.send.push((to, Header::Barrier { generation: self.generation, round: self.round }));

@@ -13,7 +13,7 @@
 
 use std::collections::VecDeque;
 
-use super::barrier::Step;
+use super::barrier::BarrierStep;
 use crate::machine::NodeId;
 use crate::net::frame::{Header, Violation};
 
@@ -88,7 +88,7 @@ impl<T> Quiescence<T> {
     }
 
     /// A wave comes down.
-    pub(super) fn probe(&mut self, from: NodeId, wave: u64, step: &mut Step<T>) -> Result<(), Violation> {
+    pub(super) fn probe(&mut self, from: NodeId, wave: u64, step: &mut BarrierStep<T>) -> Result<(), Violation> {
         if !self.is_parent(from) || self.open || wave != self.wave + 1 {
             return Err(Violation::OutOfPlace("a probe that is not due"));
         }
@@ -108,7 +108,7 @@ impl<T> Quiescence<T> {
     }
 
     /// The root has found that all is quiet.
-    pub(super) fn quiet(&mut self, from: NodeId, wave: u64, step: &mut Step<T>) -> Result<(), Violation> {
+    pub(super) fn quiet(&mut self, from: NodeId, wave: u64, step: &mut BarrierStep<T>) -> Result<(), Violation> {
         if !self.is_parent(from) || self.open || wave != self.wave || self.waiting.is_empty() {
             return Err(Violation::OutOfPlace("an end that is not due"));
         }
@@ -122,7 +122,7 @@ impl<T> Quiescence<T> {
     }
 
     /// Goes on as far as can be; after every change, also of what `sample` tells: the node's counts if it is passive.
-    pub(super) fn settle(&mut self, sample: &dyn Fn() -> Option<Counts>, step: &mut Step<T>) {
+    pub(super) fn settle(&mut self, sample: &dyn Fn() -> Option<Counts>, step: &mut BarrierStep<T>) {
         while !self.waiting.is_empty() {
             if !self.open {
                 if self.rank > 0 {
@@ -157,7 +157,7 @@ impl<T> Quiescence<T> {
         }
     }
 
-    fn open(&mut self, step: &mut Step<T>) {
+    fn open(&mut self, step: &mut BarrierStep<T>) {
         self.wave += 1;
         self.open = true;
         self.answered = [false; 2];
@@ -165,7 +165,7 @@ impl<T> Quiescence<T> {
         step.send.extend(self.children().map(|child| (child, Header::Probe { wave: self.wave })));
     }
 
-    fn end(&mut self, step: &mut Step<T>) {
+    fn end(&mut self, step: &mut BarrierStep<T>) {
         self.before = None;
         step.send.extend(self.children().map(|child| (child, Header::Quiet { wave: self.wave })));
         step.done.extend(self.waiting.pop_front());

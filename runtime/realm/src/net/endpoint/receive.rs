@@ -14,15 +14,15 @@ use crate::machine::NodeId;
 use crate::net::error::Loss;
 use crate::net::frame::{Header, Violation};
 use crate::net::message::HandlerId;
-use crate::net::transport::{Place, Receiver};
+use crate::net::transport::{BytesPlace, Receiver};
 
 /// The endpoint as its transport sees it: a weak handle, so that the endpoint ends when its users let go of it.
 pub(super) struct Reception(pub(super) Weak<Endpoint>);
 
 /// Once the endpoint is gone, nothing is wrong with what arrives; it is dropped.
 impl Receiver for Reception {
-    fn place(&self, from: NodeId, header: &Header, length: usize) -> Result<Place, Violation> {
-        self.0.upgrade().map_or(Ok(Place::Nowhere), |endpoint| endpoint.place(from, header, length))
+    fn place(&self, from: NodeId, header: &Header, length: usize) -> Result<BytesPlace, Violation> {
+        self.0.upgrade().map_or(Ok(BytesPlace::Nowhere), |endpoint| endpoint.place(from, header, length))
     }
 
     fn placed(&self, from: NodeId, header: &Header, length: usize) {

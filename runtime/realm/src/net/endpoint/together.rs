@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::barrier::{Barrier, Step};
+use super::barrier::{Barrier, BarrierStep};
 use super::quiescence::{Counts, Quiescence};
 use super::{Done, Endpoint};
 use crate::machine::NodeId;
@@ -56,7 +56,7 @@ impl Endpoint {
             // two sees the other. Under the lock, as the thread that had it before us may have found no waiter, and
             // said so; the one that has it after us finds this call.
             self.is_watching.store(true, Ordering::SeqCst);
-            let mut step = Step::default();
+            let mut step = BarrierStep::default();
             together.quiescence.settle(&|| self.sample(), &mut step);
             self.is_watching.store(together.quiescence.is_awaited(), Ordering::SeqCst);
             step
@@ -127,9 +127,9 @@ impl Endpoint {
 
     pub(super) fn advance_quiescence(
         &self,
-        change: impl FnOnce(&mut Quiescence<Done>, &mut Step<Done>) -> Result<(), Violation>,
+        change: impl FnOnce(&mut Quiescence<Done>, &mut BarrierStep<Done>) -> Result<(), Violation>,
     ) -> Result<(), Violation> {
-        let mut step = Step::default();
+        let mut step = BarrierStep::default();
         {
             let quiescence = &mut self.together.lock().quiescence;
             change(quiescence, &mut step)?;
@@ -151,7 +151,7 @@ impl Endpoint {
     }
 
     /// Adds a waiter, unless there can be none any more.
-    fn take_part(&self, call: Done, enter: impl FnOnce(&mut Together, Done) -> Step<Done>) {
+    fn take_part(&self, call: Done, enter: impl FnOnce(&mut Together, Done) -> BarrierStep<Done>) {
         let mut together = self.together.lock();
         // Looked at under the lock: a thread that closes the endpoint or loses a node takes it afterwards, to find the
         // waiters.
@@ -171,7 +171,7 @@ impl Endpoint {
     }
 
     /// Under the lock, so that two threads' steps leave in the order in which they were taken: sending never receives.
-    fn send_all(&self, step: &mut Step<Done>) {
+    fn send_all(&self, step: &mut BarrierStep<Done>) {
         step.send.drain(..).for_each(|(to, header)| self.send_header(to, header));
     }
 

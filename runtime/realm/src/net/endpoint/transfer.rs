@@ -21,7 +21,7 @@ use crate::net::error::NetError;
 use crate::net::frame::{Body, Callback, Frame, Header, MAX_HEADER, Outcome, Violation};
 use crate::net::message::HandlerId;
 use crate::net::segment::{Segment, Span};
-use crate::net::transport::{Flush, Frames, Place};
+use crate::net::transport::{BytesPlace, Flush, Frames};
 
 /// Names registered memory of some node: plain data, to be sent to the node that is to put into it or get from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -314,16 +314,16 @@ impl Endpoint {
         Ok(())
     }
 
-    pub(super) fn place(&self, from: NodeId, header: &Header, length: usize) -> Result<Place, Violation> {
+    pub(super) fn place(&self, from: NodeId, header: &Header, length: usize) -> Result<BytesPlace, Violation> {
         match *header {
             Header::PutChunk { transfer, segment, offset } => {
                 let peer = self.peer(from).ok_or(Violation::OutOfPlace("a chunk from a node that does not exist"))?;
                 Ok(self.transfers.find(segment, offset, length as u64).map_or_else(
                     |outcome| {
                         peer.arrivals.lock().refused.get_or_insert((transfer, outcome));
-                        Place::Nowhere
+                        BytesPlace::Nowhere
                     },
-                    Place::Memory,
+                    BytesPlace::Memory,
                 ))
             }
             Header::GetChunk { transfer, offset } => {
@@ -335,7 +335,7 @@ impl Endpoint {
                     (Some((span, missing)), Some(range)) if length <= *missing => span.part(range),
                     _ => None,
                 };
-                span.map(Place::Memory).ok_or(Violation::OutOfPlace("bytes that were not asked for"))
+                span.map(BytesPlace::Memory).ok_or(Violation::OutOfPlace("bytes that were not asked for"))
             }
             _ => Err(Violation::OutOfPlace("bytes for unknown memory")),
         }

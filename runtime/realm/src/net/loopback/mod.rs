@@ -17,7 +17,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 pub use self::pump::Pump;
-use self::schedule::{Event, Schedule, Standing, What};
+use self::schedule::{Schedule, ScheduledEvent, Standing, What};
 use super::error::Loss;
 use super::frame::Body;
 use super::transport::{Close, Flush, Frames, Receiver, Transport, hand_over};
@@ -79,7 +79,7 @@ impl Network {
     #[must_use]
     pub fn node(&self, rank: NodeId) -> Arc<dyn Transport> {
         assert!(usize::from(rank.0) < self.core.nodes, "{rank} is not one of {} nodes", self.core.nodes);
-        Arc::new(Node { rank, core: Arc::clone(&self.core) })
+        Arc::new(LoopbackNode { rank, core: Arc::clone(&self.core) })
     }
 
     /// Receives one frame somewhere; false if there is nothing to be received.
@@ -92,7 +92,7 @@ impl Network {
         assert!(turn.is_some(), "the network is being stepped already: step from one thread, and not from handlers");
         let next = self.core.schedule.lock().next();
         let Some((event, receiver)) = next else { return false };
-        let Event { to, what, .. } = event;
+        let ScheduledEvent { to, what, .. } = event;
         match (what, receiver) {
             (What::Frame { from, frame }, Some(receiver)) => {
                 if let Err(violation) = hand_over(&*receiver, from, frame) {
@@ -177,12 +177,12 @@ impl Network {
 }
 
 /// A node's transport.
-struct Node {
+struct LoopbackNode {
     rank: NodeId,
     core: Arc<Core>,
 }
 
-impl Transport for Node {
+impl Transport for LoopbackNode {
     fn rank(&self) -> NodeId {
         self.rank
     }

@@ -13,7 +13,7 @@ use crate::net::frame::{Frame, Lane};
 use crate::net::transport::Receiver;
 
 /// Something that will happen at a node.
-pub(super) struct Event {
+pub(super) struct ScheduledEvent {
     /// Whose turn it is among those due at one time.
     sequence: u64,
     pub(super) to: NodeId,
@@ -33,7 +33,7 @@ pub(super) enum Standing {
 }
 
 /// The events' order: by time, and of two at one time the one that was sent first.
-struct Next(u64, u64, Box<Event>);
+struct Next(u64, u64, Box<ScheduledEvent>);
 
 impl PartialEq for Next {
     fn eq(&self, other: &Self) -> bool {
@@ -65,7 +65,7 @@ pub(super) struct Schedule {
     latest: FxHashMap<(NodeId, NodeId, Lane), u64>,
     nodes: Vec<Member>,
     /// Pairs that are stalled, and what would have arrived.
-    stalled: FxHashMap<(NodeId, NodeId), VecDeque<Box<Event>>>,
+    stalled: FxHashMap<(NodeId, NodeId), VecDeque<Box<ScheduledEvent>>>,
     /// Pairs of nodes of which the second hears nothing of the first any more.
     deaf: FxHashSet<(NodeId, NodeId)>,
 }
@@ -74,7 +74,7 @@ struct Member {
     standing: Standing,
     receiver: Option<Arc<dyn Receiver>>,
     /// Events that arrived before the node started.
-    early: VecDeque<Box<Event>>,
+    early: VecDeque<Box<ScheduledEvent>>,
     traffic: Traffic,
 }
 
@@ -169,7 +169,7 @@ impl Schedule {
     }
 
     /// The next event, and the receiver of its node: none if the node, or the way to it, is gone.
-    pub(super) fn next(&mut self) -> Option<(Event, Option<Arc<dyn Receiver>>)> {
+    pub(super) fn next(&mut self) -> Option<(ScheduledEvent, Option<Arc<dyn Receiver>>)> {
         while let Some(Reverse(Next(due, _, event))) = self.events.pop() {
             self.now = self.now.max(due);
             let to = event.to;
@@ -204,12 +204,12 @@ impl Schedule {
     fn push(&mut self, due: u64, to: NodeId, what: What) {
         self.sequence += 1;
         let sequence = self.sequence;
-        self.events.push(Reverse(Next(due, sequence, Box::new(Event { sequence, to, what }))));
+        self.events.push(Reverse(Next(due, sequence, Box::new(ScheduledEvent { sequence, to, what }))));
     }
 
     /// Lets an event that was held back come now, before all that was sent after it: nothing is due before now, and the
     /// event keeps its number.
-    fn at_once(&mut self, event: Box<Event>) {
+    fn at_once(&mut self, event: Box<ScheduledEvent>) {
         self.events.push(Reverse(Next(self.now, event.sequence, event)));
     }
 }

@@ -17,13 +17,13 @@ use mpi::{Tag, Threading};
 
 use super::error::JoinError;
 use super::flight::Flight;
-use super::{Settings, Shared};
+use super::{Settings, SharedMpi};
 use crate::machine::NodeId;
 use crate::net::build::BuildId;
 use crate::net::error::Loss;
 use crate::net::frame::{Frame, Header, Lane, MAX_BODY, MAX_HEADER, Violation};
 use crate::net::outbox::{FULL, Outbox, word};
-use crate::net::transport::{Close, Flush, Place, Receiver, hand_over};
+use crate::net::transport::{BytesPlace, Close, Flush, Receiver, hand_over};
 use crate::net::wire::{MAX_PREFIX, cut};
 
 /// A lane is a tag: MPI keeps the order of what has one sender, one receiver and one tag.
@@ -46,13 +46,13 @@ const SHORTEST_SLEEP: Duration = Duration::from_micros(20);
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
 /// A request to the thread.
-pub(super) enum Event {
+pub(super) enum MpiEvent {
     Start(Arc<dyn Receiver>),
     Close(Close),
 }
 
 /// The thread: initialises MPI, tells how that went, drives it, and finalises it.
-pub(super) fn run(settings: Settings, joined: &Sender<Result<Arc<Shared>, JoinError>>, events: Events<Event>) {
+pub(super) fn run(settings: Settings, joined: &Sender<Result<Arc<SharedMpi>, JoinError>>, events: Events<MpiEvent>) {
     match begin() {
         Err(error) => {
             let _ = joined.send(Err(error));
@@ -72,7 +72,7 @@ pub(super) fn run(settings: Settings, joined: &Sender<Result<Arc<Shared>, JoinEr
     }
 }
 
-fn begin() -> Result<(Universe, SimpleCommunicator, Arc<Shared>), JoinError> {
+fn begin() -> Result<(Universe, SimpleCommunicator, Arc<SharedMpi>), JoinError> {
     let ours = BuildId::of_this_program();
     let ours = ours.map_err(|error| JoinError::Io {
         what: "reading this program's file, after which its build is named",
@@ -93,7 +93,7 @@ fn begin() -> Result<(Universe, SimpleCommunicator, Arc<Shared>), JoinError> {
     if let Some(different) = builds.iter().position(|build| *build != builds[0]) {
         return Err(JoinError::DifferentBuild { node: NodeId(different as u16), ours });
     }
-    let shared = Shared {
+    let shared = SharedMpi {
         rank: NodeId(world.rank() as u16),
         outboxes: (0..nodes).map(|_| Outbox::default()).collect(),
         listed: Default::default(),
@@ -145,9 +145,9 @@ struct Receiving {
 
 struct Driver<'a> {
     settings: Settings,
-    shared: Arc<Shared>,
+    shared: Arc<SharedMpi>,
     world: &'a SimpleCommunicator,
-    events: Events<Event>,
+    events: Events<MpiEvent>,
     receiver: Option<Arc<dyn Receiver>>,
     peers: Vec<Peer>,
     /// Nodes with something in their outbox.
@@ -195,7 +195,12 @@ impl LastMeeting {
 }
 
 impl<'a> Driver<'a> {
-    fn new(settings: Settings, shared: Arc<Shared>, world: &'a SimpleCommunicator, events: Events<Event>) -> Self {
+    fn new(
+        settings: Settings,
+        shared: Arc<SharedMpi>,
+        world: &'a SimpleCommunicator,
+        events: Events<MpiEvent>,
+    ) -> Self {
         let now = Instant::now();
         let peer = |rank| Peer {
             has_ended: rank == usize::from(shared.rank.0),
@@ -253,12 +258,12 @@ impl<'a> Driver<'a> {
         while let Ok(event) = self.events.try_recv() {
             has_heard = true;
             match event {
-                Event::Start(receiver) => {
+                MpiEvent::Start(receiver) => {
                     let now = Instant::now();
                     self.peers.iter_mut().for_each(|peer| peer.silent_since = now);
                     self.receiver = Some(receiver);
                 }
-                Event::Close(close) => self.close(close),
+                MpiEvent::Close(close) => self.close(close),
             }
         }
         has_heard
@@ -370,7 +375,7 @@ impl<'a> Driver<'a> {
         if !header.is_placed() {
             return receiver.receive(from, &header, head, body);
         }
-        if let Place::Memory(span) = receiver.place(from, &header, body.len())? {
+        if let BytesPlace::Memory(span) = receiver.place(from, &header, body.len())? {
             span.write(|place| place.copy_from_slice(&body));
         }
         receiver.placed(from, &header, body.len());

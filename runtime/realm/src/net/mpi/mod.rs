@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use crate::locks::Mutex;
 
-use self::driver::Event;
+use self::driver::MpiEvent;
 pub use self::error::JoinError;
 use super::frame::Frame;
 use super::outbox::{Outbox, Sent};
@@ -43,7 +43,7 @@ impl Default for Settings {
 }
 
 /// The state that senders and the thread share.
-struct Shared {
+struct SharedMpi {
     rank: NodeId,
     /// By rank; that of this node stays empty.
     outboxes: Box<[Outbox]>,
@@ -58,7 +58,7 @@ struct Shared {
     thread: Thread,
 }
 
-impl Shared {
+impl SharedMpi {
     fn outbox(&self, node: NodeId) -> Option<&Outbox> {
         self.outboxes.get(usize::from(node.0))
     }
@@ -91,8 +91,8 @@ impl Shared {
 
 /// A node's end of an MPI job.
 pub struct Mpi {
-    shared: Arc<Shared>,
-    events: Sender<Event>,
+    shared: Arc<SharedMpi>,
+    events: Sender<MpiEvent>,
     thread: Mutex<Option<JoinHandle<()>>>,
     thread_id: ThreadId,
 }
@@ -121,7 +121,7 @@ impl Mpi {
         Ok(Arc::new(Self { shared: joined?, events, thread: Mutex::new(Some(thread)), thread_id }))
     }
 
-    fn tell(&self, event: Event) {
+    fn tell(&self, event: MpiEvent) {
         // The thread may have ended.
         let _ = self.events.send(event);
         self.shared.thread.unpark();
@@ -138,7 +138,7 @@ impl Transport for Mpi {
     }
 
     fn start(&self, receiver: Arc<dyn Receiver>) {
-        self.tell(Event::Start(receiver));
+        self.tell(MpiEvent::Start(receiver));
     }
 
     fn send(&self, to: NodeId, frames: Frames, flush: Flush) {
@@ -151,7 +151,7 @@ impl Transport for Mpi {
     }
 
     fn close(&self, close: Close) {
-        self.tell(Event::Close(close));
+        self.tell(MpiEvent::Close(close));
     }
 
     fn join(&self) {
@@ -168,6 +168,6 @@ impl Transport for Mpi {
 impl Drop for Mpi {
     fn drop(&mut self) {
         let reason = "its transport was dropped".to_owned();
-        self.tell(Event::Close(Close::Abort(reason)));
+        self.tell(MpiEvent::Close(Close::Abort(reason)));
     }
 }

@@ -24,14 +24,14 @@ const IDLE: Duration = Duration::from_secs(1);
 const TICKS: usize = 8;
 
 pub(super) struct Attendance {
-    state: Arc<State>,
+    state: Arc<AttendanceState>,
     thread: Option<Thread>,
     /// To wait for its end.
     end: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Default)]
-struct State {
+struct AttendanceState {
     is_attended: AtomicBool,
     is_ticking: AtomicBool,
     is_over: AtomicBool,
@@ -39,7 +39,7 @@ struct State {
 
 impl Attendance {
     pub(super) fn start(shared: &Weak<SharedMemory>) -> Self {
-        let state = Arc::new(State::default());
+        let state = Arc::new(AttendanceState::default());
         let (watched, watcher) = (Weak::clone(shared), Arc::clone(&state));
         let thread = thread::Builder::new().name("inbox".to_owned()).spawn(move || watch(&watched, &watcher)).ok();
         Self { state, thread: thread.as_ref().map(|thread| thread.thread().clone()), end: Mutex::new(thread) }
@@ -96,7 +96,7 @@ impl Drop for Attendance {
     }
 }
 
-fn watch(shared: &Weak<SharedMemory>, state: &State) {
+fn watch(shared: &Weak<SharedMemory>, state: &AttendanceState) {
     give_way();
     loop {
         state.is_ticking.store(true, Ordering::SeqCst);

@@ -90,12 +90,12 @@ pub(super) struct Inbox {
 }
 
 /// The content of a cell.
-pub(super) struct Cell {
+pub(super) struct InboxCell {
     content: [u8; CONTENT],
     length: usize,
 }
 
-impl Cell {
+impl InboxCell {
     pub(super) fn bytes(&self) -> &[u8] {
         &self.content[..self.length]
     }
@@ -103,7 +103,7 @@ impl Cell {
 
 /// The position of the writer of a ring.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct WriterPosition {
     cells: u64,
     /// At least so many were read.
     read: u64,
@@ -218,7 +218,7 @@ impl Inbox {
 
     /// Copies as much of the pieces, one after the other, as there is room for into cells of a ring. Gives how many
     /// bytes.
-    pub(super) fn write(&self, ring: usize, written: &mut Written, pieces: &[&[u8]]) -> Result<usize, Damaged> {
+    pub(super) fn write(&self, ring: usize, written: &mut WriterPosition, pieces: &[&[u8]]) -> Result<usize, Damaged> {
         let length = pieces.iter().map(|piece| piece.len()).sum::<usize>();
         let cells = (length.div_ceil(CONTENT) as u64).min(self.make_room(ring, written, length)?);
         self.fill(ring, written, cells, pieces);
@@ -226,7 +226,12 @@ impl Inbox {
     }
 
     /// As [`write`](Self::write), if there is room for all of it. False if not: then nothing was written.
-    pub(super) fn write_whole(&self, ring: usize, written: &mut Written, pieces: &[&[u8]]) -> Result<bool, Damaged> {
+    pub(super) fn write_whole(
+        &self,
+        ring: usize,
+        written: &mut WriterPosition,
+        pieces: &[&[u8]],
+    ) -> Result<bool, Damaged> {
         let length = pieces.iter().map(|piece| piece.len()).sum::<usize>();
         let cells = length.div_ceil(CONTENT) as u64;
         let has_room = self.make_room(ring, written, length)? >= cells;
@@ -240,7 +245,7 @@ impl Inbox {
 
     /// For how many cells there is room. Looks how far the reader has come only if that is not known to be enough for
     /// so many bytes.
-    fn make_room(&self, ring: usize, written: &mut Written, length: usize) -> Result<u64, Damaged> {
+    fn make_room(&self, ring: usize, written: &mut WriterPosition, length: usize) -> Result<u64, Damaged> {
         let room = self.room(written)?;
         if room >= length.div_ceil(CONTENT) as u64 {
             return Ok(room);
@@ -250,9 +255,9 @@ impl Inbox {
     }
 
     /// Copies as much of the pieces as so many cells hold, for which there is room.
-    fn fill(&self, ring: usize, written: &mut Written, cells: u64, pieces: &[&[u8]]) {
+    fn fill(&self, ring: usize, written: &mut WriterPosition, cells: u64, pieces: &[&[u8]]) {
         let start = self.ring(ring);
-        let mut rest = Pieces { pieces, done: 0 };
+        let mut rest = BytePieces { pieces, done: 0 };
         for _ in 0..cells {
             let cell = self.cell(start, written.cells);
             let mut filled = 0;
@@ -267,7 +272,7 @@ impl Inbox {
     }
 
     /// As [`fill`](Self::fill), for a few bytes that fit into one cell: most messages.
-    fn fill_one(&self, ring: usize, written: &mut Written, pieces: &[&[u8]]) {
+    fn fill_one(&self, ring: usize, written: &mut WriterPosition, pieces: &[&[u8]]) {
         let start = self.ring(ring);
         let (mut content, mut filled) = ([0; CONTENT], 0);
         for piece in pieces {
@@ -280,14 +285,14 @@ impl Inbox {
 
     /// The next cell of the ring that begins there holds so many bytes, all of which are in place.
     #[inline]
-    fn publish(&self, start: usize, written: &mut Written, bytes: usize) {
+    fn publish(&self, start: usize, written: &mut WriterPosition, bytes: usize) {
         let tag = (written.cells + 1) << COUNT | bytes as u64;
         self.tag(start, written.cells).store(tag, Ordering::Release);
         written.cells += 1;
     }
 
     /// For how many cells there is room, as far as is known.
-    fn room(&self, written: &Written) -> Result<u64, Damaged> {
+    fn room(&self, written: &WriterPosition) -> Result<u64, Damaged> {
         let used = written.cells.checked_sub(written.read).ok_or(Damaged)?;
         (self.capacity as u64).checked_sub(used).ok_or(Damaged)
     }
@@ -315,7 +320,7 @@ impl Inbox {
     }
 
     /// A copy of the next cell of a ring of which so many were read, if it has come.
-    pub(super) fn peek(&self, ring: usize, read: u64) -> Result<Option<Cell>, Damaged> {
+    pub(super) fn peek(&self, ring: usize, read: u64) -> Result<Option<InboxCell>, Damaged> {
         let start = self.ring(ring);
         let tag = self.tag(start, read).load(Ordering::Acquire);
         if tag >> COUNT != read + 1 {
@@ -325,7 +330,7 @@ impl Inbox {
         if !(1..=CONTENT).contains(&length) {
             return Err(Damaged);
         }
-        Ok(Some(Cell { content: self.copy_out(self.cell(start, read)), length }))
+        Ok(Some(InboxCell { content: self.copy_out(self.cell(start, read)), length }))
     }
 
     /// Tells the writer of a ring that so many cells were read, and may be written again.
@@ -388,13 +393,13 @@ impl Inbox {
 }
 
 /// Some bytes in pieces, from which others of other lengths are cut.
-struct Pieces<'a> {
+struct BytePieces<'a> {
     pieces: &'a [&'a [u8]],
     /// So many bytes of the first are gone.
     done: usize,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> BytePieces<'a> {
     /// The next bytes, as many as there are in one piece, up to a limit.
     fn next(&mut self, limit: usize) -> Option<&'a [u8]> {
         loop {
@@ -442,7 +447,7 @@ mod tests {
     #[test]
     fn bytes_come_out_as_they_went_in_around_the_end_of_the_ring() {
         let (inbox, other) = pair(4 * CELL);
-        let (mut written, mut read, mut random) = (Written::default(), 0, fastrand::Rng::with_seed(1));
+        let (mut written, mut read, mut random) = (WriterPosition::default(), 0, fastrand::Rng::with_seed(1));
         let (mut sent, mut came) = (Vec::new(), BytesMut::new());
         for _ in 0..1000 {
             let mut bytes = vec![0; random.usize(..400)];
@@ -461,7 +466,7 @@ mod tests {
     #[test]
     fn a_writer_that_has_not_looked_for_long_finds_all_the_room_there_is() {
         let (inbox, other) = pair(4 * CELL);
-        let (mut written, mut read, mut came) = (Written::default(), 0, BytesMut::new());
+        let (mut written, mut read, mut came) = (WriterPosition::default(), 0, BytesMut::new());
         assert_eq!(other.write(0, &mut written, &[&[1; 1000]]), Ok(4 * CONTENT), "what there is room for");
         assert_eq!(other.write(0, &mut written, &[&[1]]), Ok(0));
         assert_eq!(inbox.read(0, &mut read, &mut came, 1), Ok(CONTENT), "whole cells");
@@ -478,7 +483,7 @@ mod tests {
         }
         other.tag(other.ring(1), 0).store(2 << COUNT | 1, Ordering::Relaxed);
         assert_eq!(inbox.read(1, &mut 0, &mut BytesMut::new(), 100), Ok(0), "a cell of another time");
-        let mut written = Written::default();
+        let mut written = WriterPosition::default();
         assert_eq!(other.write_whole(0, &mut written, &[&[1; 4 * CONTENT], &[1]]), Ok(false), "all or nothing");
         inbox.atomic64(inbox.ring(0) + READ).store(5, Ordering::Relaxed);
         assert_eq!(other.write(0, &mut written, &[&[1; 4 * CELL]]), Err(Damaged), "more was read than written");

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::locks::Mutex;
 use bytes::{Bytes, BytesMut};
 
-use super::inbox::{Damaged, Inbox, Written};
+use super::inbox::{Damaged, Inbox, WriterPosition};
 use crate::machine::NodeId;
 use crate::net::frame::{Body, Frame, Header};
 use crate::net::transport::Frames;
@@ -66,13 +66,13 @@ pub(super) enum Outgoing {
 pub(super) struct Writing {
     pub(super) inbox: Inbox,
     ring: usize,
-    written: Written,
+    written: WriterPosition,
     pending: VecDeque<Bytes>,
 }
 
 impl Writing {
     pub(super) fn new(inbox: Inbox, ring: usize) -> Self {
-        Self { inbox, ring, written: Written::default(), pending: VecDeque::new() }
+        Self { inbox, ring, written: WriterPosition::default(), pending: VecDeque::new() }
     }
 
     /// Writes a frame, if all of it can be written now.

@@ -9,16 +9,16 @@ use super::{Care, LOOKS, LOOKS_NEAR, SharedMemory, TURN};
 use crate::machine::NodeId;
 use crate::net::error::Loss;
 use crate::net::frame::{Header, Violation};
-use crate::net::transport::{Place, Polled, Receiver};
+use crate::net::transport::{BytesPlace, Polled, Receiver};
 
 /// The receiver that the other transport gives its frames to.
 pub(super) struct Reception(pub(super) Weak<SharedMemory>);
 
 impl Receiver for Reception {
-    fn place(&self, from: NodeId, header: &Header, length: usize) -> Result<Place, Violation> {
+    fn place(&self, from: NodeId, header: &Header, length: usize) -> Result<BytesPlace, Violation> {
         let shared = self.0.upgrade();
         let receiver = shared.as_ref().and_then(|shared| shared.receiver.get());
-        receiver.map_or(Ok(Place::Nowhere), |receiver| receiver.place(from, header, length))
+        receiver.map_or(Ok(BytesPlace::Nowhere), |receiver| receiver.place(from, header, length))
     }
 
     fn placed(&self, from: NodeId, header: &Header, length: usize) {

@@ -38,7 +38,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 const LOOKS: usize = 8;
 
 /// An event that the thread is told of.
-pub(super) enum Event {
+pub(super) enum TcpEvent {
     Start(Arc<dyn Receiver>),
     Close(Close),
     /// A connection has ended.
@@ -50,7 +50,7 @@ pub(super) enum Event {
 }
 
 /// The state that senders and the thread share.
-pub(super) struct Shared {
+pub(super) struct SharedTcp {
     rank: NodeId,
     /// By rank; none for this node.
     peers: Vec<Option<Peer>>,
@@ -74,7 +74,7 @@ struct Peer {
     is_near: bool,
 }
 
-impl Shared {
+impl SharedTcp {
     pub(super) fn nodes(&self) -> usize {
         self.peers.len()
     }
@@ -146,7 +146,7 @@ impl Shared {
 }
 
 /// The state that senders and the thread share, and the channel by which the thread is told of events.
-pub(super) type Joined = Result<(Arc<Shared>, UnboundedSender<Event>), JoinError>;
+pub(super) type Joined = Result<(Arc<SharedTcp>, UnboundedSender<TcpEvent>), JoinError>;
 
 /// The thread: joins the job, tells how that went, and drives the connections until the end.
 pub(super) fn run(settings: Settings, joined: &Sender<Joined>) {
@@ -174,7 +174,7 @@ pub(super) fn run(settings: Settings, joined: &Sender<Joined>) {
     });
 }
 
-pub(super) fn share(rank: NodeId, connections: Connections) -> Arc<Shared> {
+pub(super) fn share(rank: NodeId, connections: Connections) -> Arc<SharedTcp> {
     let peers = connections.into_iter().enumerate().map(|(node, stream)| {
         stream.map(|stream| {
             let is_near =
@@ -183,7 +183,7 @@ pub(super) fn share(rank: NodeId, connections: Connections) -> Arc<Shared> {
             Peer { link: Link::new(writing), incoming: Incoming::new(NodeId(node as u16)), is_near }
         })
     });
-    Arc::new(Shared {
+    Arc::new(SharedTcp {
         rank,
         peers: peers.collect(),
         own: Mutex::default(),
@@ -197,7 +197,7 @@ pub(super) fn share(rank: NodeId, connections: Connections) -> Arc<Shared> {
 
 struct Connection {
     node: NodeId,
-    shared: Arc<Shared>,
+    shared: Arc<SharedTcp>,
     /// The reader task, since the endpoint has started.
     reader: Option<JoinHandle<()>>,
     writer: JoinHandle<()>,
@@ -224,9 +224,9 @@ impl Connection {
 
 async fn drive(
     settings: Settings,
-    shared: Arc<Shared>,
-    sender: UnboundedSender<Event>,
-    mut events: UnboundedReceiver<Event>,
+    shared: Arc<SharedTcp>,
+    sender: UnboundedSender<TcpEvent>,
+    mut events: UnboundedReceiver<TcpEvent>,
 ) {
     let now = Instant::now();
     let connect = |node| Connection {
@@ -261,21 +261,21 @@ async fn drive(
 }
 
 fn start_reader(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedTcp>,
     node: NodeId,
     receiver: &Arc<dyn Receiver>,
-    sender: &UnboundedSender<Event>,
+    sender: &UnboundedSender<TcpEvent>,
 ) -> JoinHandle<()> {
     let (shared, sender, receiver) = (Arc::clone(shared), sender.clone(), Arc::clone(receiver));
     tokio::spawn(async move {
         let Some(Peer { link, incoming, .. }) = shared.peer(node) else { return };
-        let tell = Box::new(move |ended| drop(sender.send(Event::Ended(node, ended))));
+        let tell = Box::new(move |ended| drop(sender.send(TcpEvent::Ended(node, ended))));
         incoming.start(Delivery { receiver, is_closing: Arc::clone(&shared.is_closing), tell });
         incoming.read(link.stream(), || shared.flush()).await;
     })
 }
 
-fn start_writer(shared: &Arc<Shared>, node: NodeId) -> JoinHandle<()> {
+fn start_writer(shared: &Arc<SharedTcp>, node: NodeId) -> JoinHandle<()> {
     let shared = Arc::clone(shared);
     tokio::spawn(async move {
         if let Some(peer) = shared.peer(node) {
@@ -285,7 +285,7 @@ fn start_writer(shared: &Arc<Shared>, node: NodeId) -> JoinHandle<()> {
 }
 
 /// Receives what this node sends to itself.
-async fn receive_own(shared: Arc<Shared>, receiver: Arc<dyn Receiver>) {
+async fn receive_own(shared: Arc<SharedTcp>, receiver: Arc<dyn Receiver>) {
     loop {
         shared.own_work.notified().await;
         loop {
@@ -305,12 +305,12 @@ async fn receive_own(shared: Arc<Shared>, receiver: Arc<dyn Receiver>) {
     }
 }
 
-async fn beat(every: Duration, sender: UnboundedSender<Event>) {
+async fn beat(every: Duration, sender: UnboundedSender<TcpEvent>) {
     let mut beats = interval(every.max(Duration::from_millis(1)));
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         beats.tick().await;
-        if sender.send(Event::Beat).is_err() {
+        if sender.send(TcpEvent::Beat).is_err() {
             return;
         }
     }
@@ -318,11 +318,11 @@ async fn beat(every: Duration, sender: UnboundedSender<Event>) {
 
 struct Driver {
     settings: Settings,
-    shared: Arc<Shared>,
+    shared: Arc<SharedTcp>,
     receiver: Option<Arc<dyn Receiver>>,
     /// The task that receives what this node sends to itself.
     own: Option<JoinHandle<()>>,
-    sender: UnboundedSender<Event>,
+    sender: UnboundedSender<TcpEvent>,
     connections: Vec<Connection>,
     last_beat: Instant,
     /// When closing: when patience ends.
@@ -330,13 +330,13 @@ struct Driver {
 }
 
 impl Driver {
-    fn deal_with(&mut self, event: Event) {
+    fn deal_with(&mut self, event: TcpEvent) {
         match event {
-            Event::Start(receiver) => self.start(receiver),
-            Event::Beat => self.look_at_heartbeats(),
-            Event::Ended(node, ended) => self.end(node, ended),
-            Event::Close(close) => self.close(close),
-            Event::Look => {}
+            TcpEvent::Start(receiver) => self.start(receiver),
+            TcpEvent::Beat => self.look_at_heartbeats(),
+            TcpEvent::Ended(node, ended) => self.end(node, ended),
+            TcpEvent::Close(close) => self.close(close),
+            TcpEvent::Look => {}
         }
     }
 
@@ -406,7 +406,7 @@ impl Driver {
         }
         let sender = self.sender.clone();
         tokio::spawn(async move {
-            while sender.send(Event::Look).is_ok() {
+            while sender.send(TcpEvent::Look).is_ok() {
                 sleep(LOOK).await;
             }
         });

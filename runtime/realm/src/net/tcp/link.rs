@@ -85,7 +85,7 @@ impl Piece {
 
 /// How a turn of writing ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Written {
+pub(super) enum WriteOutcome {
     /// Nothing is left.
     All,
     /// The socket is full.
@@ -148,8 +148,8 @@ impl Link {
 
     fn write_or_leave(&self) {
         match self.write(false) {
-            Written::All | Written::Broken => {}
-            Written::Full | Written::Turn | Written::ForTask => self.task.notify_one(),
+            WriteOutcome::All | WriteOutcome::Broken => {}
+            WriteOutcome::Full | WriteOutcome::Turn | WriteOutcome::ForTask => self.task.notify_one(),
         }
     }
 
@@ -159,14 +159,14 @@ impl Link {
             self.task.notified().await;
             loop {
                 match self.write(true) {
-                    Written::Full => {
+                    WriteOutcome::Full => {
                         if self.socket.writable().await.is_err() {
                             return;
                         }
                     }
-                    Written::Turn | Written::ForTask => tokio::task::yield_now().await,
-                    Written::All => break,
-                    Written::Broken => return,
+                    WriteOutcome::Turn | WriteOutcome::ForTask => tokio::task::yield_now().await,
+                    WriteOutcome::All => break,
+                    WriteOutcome::Broken => return,
                 }
             }
         }
@@ -174,22 +174,22 @@ impl Link {
 
     /// Writes until nothing is left or something is in the way. For the thread or task that `is_writing` is set for,
     /// which is cleared if nothing is left.
-    fn write(&self, is_task: bool) -> Written {
+    fn write(&self, is_task: bool) -> WriteOutcome {
         let mut batch = VecDeque::new();
         let mut turn = TURN;
         loop {
             if batch.is_empty() {
                 let mut queue = self.queue.lock();
                 if queue.is_dead {
-                    return Written::Broken;
+                    return WriteOutcome::Broken;
                 }
                 batch = queue.take(is_task);
                 if batch.is_empty() {
                     if queue.bulk.is_empty() {
                         queue.is_writing = false;
-                        return Written::All;
+                        return WriteOutcome::All;
                     }
-                    return Written::ForTask;
+                    return WriteOutcome::ForTask;
                 }
             }
             match self.write_some(&mut batch) {
@@ -198,17 +198,17 @@ impl Link {
                     turn = turn.saturating_sub(bytes);
                     if turn == 0 {
                         self.queue.lock().batch = batch;
-                        return Written::Turn;
+                        return WriteOutcome::Turn;
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.queue.lock().batch = batch;
-                    return Written::Full;
+                    return WriteOutcome::Full;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => {
                     self.die();
-                    return Written::Broken;
+                    return WriteOutcome::Broken;
                 }
             }
         }

@@ -41,7 +41,7 @@ use std::time::Duration;
 use crate::locks::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
-use self::driver::{Event, Shared};
+use self::driver::{SharedTcp, TcpEvent};
 pub use self::error::JoinError;
 pub use self::identity::Secret;
 pub use super::build::BuildId;
@@ -120,8 +120,8 @@ impl Settings {
 /// A node's connections.
 pub struct Tcp {
     rank: NodeId,
-    shared: Arc<Shared>,
-    events: UnboundedSender<Event>,
+    shared: Arc<SharedTcp>,
+    events: UnboundedSender<TcpEvent>,
     thread: Mutex<Option<JoinHandle<()>>>,
     thread_id: ThreadId,
 }
@@ -162,7 +162,7 @@ impl Transport for Tcp {
     }
 
     fn start(&self, receiver: Arc<dyn Receiver>) {
-        let _ = self.events.send(Event::Start(receiver));
+        let _ = self.events.send(TcpEvent::Start(receiver));
     }
 
     fn send(&self, to: NodeId, frames: Frames, flush: Flush) {
@@ -182,7 +182,7 @@ impl Transport for Tcp {
     }
 
     fn close(&self, close: Close) {
-        let _ = self.events.send(Event::Close(close));
+        let _ = self.events.send(TcpEvent::Close(close));
     }
 
     fn join(&self) {
@@ -216,6 +216,6 @@ impl Polled for Tcp {
 impl Drop for Tcp {
     fn drop(&mut self) {
         let reason = "its transport was dropped".to_owned();
-        let _ = self.events.send(Event::Close(Close::Abort(reason)));
+        let _ = self.events.send(TcpEvent::Close(Close::Abort(reason)));
     }
 }

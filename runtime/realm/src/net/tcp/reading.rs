@@ -29,7 +29,7 @@ use crate::locks::Mutex;
 use crate::machine::NodeId;
 use crate::net::error::Loss;
 use crate::net::frame::{Header, Violation};
-use crate::net::transport::{Place, Receiver};
+use crate::net::transport::{BytesPlace, Receiver};
 
 /// How much room there is for the next read.
 const ROOM: usize = 64 << 10;
@@ -214,7 +214,7 @@ struct Reading {
 
 struct Placing {
     header: Header,
-    place: Place,
+    place: BytesPlace,
     length: usize,
     done: usize,
 }
@@ -283,7 +283,7 @@ impl Reading {
     fn place(&mut self, from: NodeId, header: Header, length: usize) -> Result<(), Ended> {
         let place = self.delivery.receiver.place(from, &header, length)?;
         let ready = length.min(self.buffer.len());
-        if let Place::Memory(span) = &place
+        if let BytesPlace::Memory(span) = &place
             && let Some(part) = span.part(0..ready)
         {
             part.write(|bytes| bytes.copy_from_slice(&self.buffer[..ready]));
@@ -303,12 +303,12 @@ impl Placing {
     fn read(&mut self, stream: &TcpStream, by: By, buffer: &mut BytesMut) -> Result<Option<usize>, Ended> {
         let left = self.length - self.done;
         let read = match &self.place {
-            Place::Memory(span) => match span.part(self.done..self.length) {
+            BytesPlace::Memory(span) => match span.part(self.done..self.length) {
                 // The segment is ours for each attempt to read, not while we wait.
                 Some(part) => read_from(stream, by, |mut socket| part.write(|bytes| socket.read(bytes)))?,
                 None => return Err(Ended::of(&io::ErrorKind::InvalidData.into())),
             },
-            Place::Nowhere => {
+            BytesPlace::Nowhere => {
                 buffer.resize(left.min(ROOM), 0);
                 let read = read_from(stream, by, |mut socket| socket.read(buffer));
                 buffer.clear();

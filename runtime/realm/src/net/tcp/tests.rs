@@ -19,7 +19,7 @@ use crate::machine::NodeId;
 use crate::net::error::Loss;
 use crate::net::frame::{Header, Outcome, Violation};
 use crate::net::message::HandlerId;
-use crate::net::transport::{self, Close, Flush, Place};
+use crate::net::transport::{self, BytesPlace, Close, Flush};
 use crate::net::{Endpoint, Handlers, Message, Options};
 
 const HELLO: HandlerId = HandlerId(0);
@@ -140,8 +140,8 @@ fn nodes_do_not_meet_in_the_place_of_what_no_job_has_left() {
 struct Payloads(Sender<Bytes>);
 
 impl transport::Receiver for Payloads {
-    fn place(&self, _: NodeId, _: &Header, _: usize) -> Result<Place, Violation> {
-        Ok(Place::Nowhere)
+    fn place(&self, _: NodeId, _: &Header, _: usize) -> Result<BytesPlace, Violation> {
+        Ok(BytesPlace::Nowhere)
     }
 
     fn placed(&self, _: NodeId, _: &Header, _: usize) {}
