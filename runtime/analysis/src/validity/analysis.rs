@@ -364,7 +364,7 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         let whole = InstancePart { fields: group.fields.clone(), points: group.set(id).shape.clone() };
         let mut view = View::new(Held::new(instance), whole);
         if keeps_apart {
-            for (event, part) in instance.leftovers_by_part() {
+            for (event, part) in instance.leftovers_near(&view.whole) {
                 let cover = part.map_or(Cover::Everything, |part| view.whole.cover_of(&part, self.shapes));
                 if !cover.is_nothing() {
                     view.readers.push(event, cover, pruning);
@@ -374,7 +374,7 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
             // What comes next may use the instance for some of the points only: later uses of the others must follow
             // too.
             let all = |event| _ = view.readers.push(event, Cover::Everything, pruning);
-            instance.leftovers().into_iter().for_each(all);
+            instance.merged_leftovers().into_iter().for_each(all);
         }
         let set = group.set_mut(id);
         set.views.push(view);

@@ -71,8 +71,10 @@ pub trait Instance: Debug {
     fn leave_behind_instead(&self, event: Self::Event);
     /// The uses left behind.
     fn leftovers(&self) -> SmallVec<[Self::Event; 2]>;
-    /// The same, each with the part used.
-    fn leftovers_by_part(&self) -> SmallVec<[(Self::Event, Option<InstancePart>); 2]>;
+    /// The same as few events: from then on, each counts as a use of all.
+    fn merged_leftovers(&self) -> SmallVec<[Self::Event; 2]>;
+    /// Those that may have used something of a part, each with the part used.
+    fn leftovers_near(&self, part: &InstancePart) -> SmallVec<[(Self::Event, Option<InstancePart>); 2]>;
 }
 
 /// Instances that together hold an access's fields, each with the fields that it is for.

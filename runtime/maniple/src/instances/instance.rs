@@ -14,7 +14,7 @@ use maniple_realm::memory::OutOfMemory;
 use maniple_realm::transfer::{self, Transfer};
 use maniple_realm::{After, Class, Event, EventStatus, Realm, Spawn};
 use maniple_region::{FieldMask, LogicalRegion, NodeId, OperatorId, Shape};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::recordings::Recordings;
@@ -370,35 +370,9 @@ impl PhysicalInstance {
         }
     }
 
-    /// Forgets uses left behind that have ended, and makes many of the same part one, so that a program that runs far
-    /// ahead gathers no long lists. Not while a record is kept: that is to know each of them.
-    fn thin(&self, leftovers: &mut Leftovers, key: impl Fn(&Option<InstancePart>) -> Option<(u64, FieldMask)>) {
-        const FEW: usize = 3;
-        if self.recordings.are_under_way() {
-            return;
-        }
-        if self.recorder.is_none() {
+    fn forget_ended(&self, leftovers: &mut Leftovers) {
+        if self.recorder.is_none() && !self.recordings.are_under_way() {
             leftovers.uses.retain(|&(event, _)| !self.realm.has_triggered(event));
-        }
-        if leftovers.uses.len() <= FEW {
-            return;
-        }
-        let mut alike = FxHashMap::<_, (_, Vec<Event>)>::default();
-        for (event, part) in leftovers.uses.drain(..) {
-            let key = key(&part);
-            let part = part.filter(|_| key.is_some());
-            alike.entry(key).or_insert_with(|| (part, Vec::new())).1.push(event);
-        }
-        leftovers.uses.extend(alike.into_values().map(|(part, events)| match events[..] {
-            [only] => (only, part),
-            _ => (self.merged(After::follows(&events)), part),
-        }));
-    }
-
-    fn merged(&self, all: After<'_>) -> Event {
-        match &self.recorder {
-            None => self.realm.merge(all),
-            Some(recorder) => recorder.merged(&self.realm, all),
         }
     }
 
@@ -493,17 +467,38 @@ impl validity::Instance for PhysicalInstance {
         self.add_to(&mut leftovers, [(event, None)]);
     }
 
-    /// The uses left behind that have not ended, as few events. While a record is kept, also those that have ended.
+    /// The uses left behind that have not ended. While a record is kept, also those that have.
     fn leftovers(&self) -> SmallVec<[Event; 2]> {
         let mut leftovers = self.leftovers.lock();
-        self.thin(&mut leftovers, |_| None);
+        self.forget_ended(&mut leftovers);
         leftovers.uses.iter().map(|(event, _)| *event).collect()
     }
 
-    fn leftovers_by_part(&self) -> SmallVec<[(Event, Option<InstancePart>); 2]> {
+    /// As few events, so that a program that runs far ahead gathers no long lists.
+    fn merged_leftovers(&self) -> SmallVec<[Event; 2]> {
+        const FEW: usize = 3;
         let mut leftovers = self.leftovers.lock();
-        self.thin(&mut leftovers, |part| part.as_ref().map(|part| (part.points.id(), part.fields.clone())));
-        leftovers.uses.iter().cloned().collect()
+        self.forget_ended(&mut leftovers);
+        let uses = &mut leftovers.uses;
+        // A trace is to know each of them.
+        if uses.len() > FEW && !self.recordings.are_under_way() {
+            let events: Vec<Event> = uses.drain(..).map(|(event, _)| event).collect();
+            let all = After::follows(&events);
+            let merged = match &self.recorder {
+                None => self.realm.merge(all),
+                Some(recorder) => recorder.merged(&self.realm, all),
+            };
+            uses.push((merged, None));
+        }
+        uses.iter().map(|(event, _)| *event).collect()
+    }
+
+    fn leftovers_near(&self, part: &InstancePart) -> SmallVec<[(Event, Option<InstancePart>); 2]> {
+        let bounds = part.points.space().bounds();
+        let is_near =
+            |used: &InstancePart| used.fields.overlaps(&part.fields) && used.points.space().bounds().overlaps(&bounds);
+        let leftovers = self.leftovers.lock();
+        leftovers.uses.iter().filter(|(_, used)| used.as_ref().is_none_or(is_near)).cloned().collect()
     }
 }
 

@@ -438,7 +438,7 @@ impl RegionData {
 
 /// Has a buffer emptied that nothing needs any more.
 fn empty(store: &Store, request: &Request<'_>, buffer: &Arc<PhysicalInstance>, before: &mut Preparation) {
-    let (ready, leftovers) = (buffer.ready(), buffer.leftovers());
+    let (ready, leftovers) = (buffer.ready(), buffer.merged_leftovers());
     // Should the selection be taken back, nothing has happened.
     if before.empty(buffer) {
         let after = before.of(request.number);

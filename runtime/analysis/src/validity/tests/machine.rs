@@ -81,7 +81,11 @@ impl Instance for Memory {
         leftovers
     }
 
-    fn leftovers_by_part(&self) -> SmallVec<[(End, Option<InstancePart>); 2]> {
+    fn merged_leftovers(&self) -> SmallVec<[End; 2]> {
+        self.leftovers()
+    }
+
+    fn leftovers_near(&self, _: &InstancePart) -> SmallVec<[(End, Option<InstancePart>); 2]> {
         self.leftovers.borrow().iter().cloned().collect()
     }
 }
