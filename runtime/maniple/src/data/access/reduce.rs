@@ -58,11 +58,10 @@ impl<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize> Reduce<'a, Op,
     #[track_caller]
     pub fn fold(&mut self, point: impl Into<Point<D>>, contribution: Op::Rhs) {
         match &self.place {
-            // SAFETY: the places are in the region, and only this accessor, borrowed mutably, touches them.
             ContributionPlace::Buffer(column) => {
+                // SAFETY: the place is in the region, and only this accessor, borrowed mutably, touches it.
                 Op::fold(unsafe { column.place_or_panic(point.into()).as_mut() }, contribution)
             }
-            // SAFETY: as above.
             ContributionPlace::Values(column, _) => {
                 // SAFETY: the place is in the region, and only this accessor, borrowed mutably, touches it.
                 Op::apply(unsafe { column.place_or_panic(point.into()).as_mut() }, contribution)
