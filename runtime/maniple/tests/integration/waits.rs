@@ -166,7 +166,7 @@ fn a_leaf_that_contributes_in_place_and_follows_a_task_that_waits_does_not_come_
 fn a_task_does_not_wait_for_those_that_used_other_fields_of_its_instance() {
     let values = run_on(Runtime::builder().mapper(Together), async |cx, cells, open| {
         // Mapped two rounds after the second one, and so after the last.
-        let late = cx.launch(same(&cx.launch(five())));
+        let late = cx.launch(same(cx.launch(five())));
         let first = cx.launch(read_other(cells, &late));
         let second = cx.launch(read_after(cells, shared(&first)));
         // The instance that the second one reads is not that of the current values any more.
