@@ -4,8 +4,9 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use maniple::environment::{BOUND, JOIN_TIMEOUT, NEIGHBOURS, NODES, RANK, Rendezvous, SECRET, SHARED_MEMORY, SILENCE};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -67,7 +68,7 @@ pub struct Starter<'a> {
     /// The rendezvous of the nodes.
     pub rendezvous: Rendezvous,
     /// The directory of the job, if it needs one: the guard of the first node makes it, and it is removed with the job.
-    pub directory: Option<&'a Path>,
+    pub directory: Option<&'a Directory>,
     /// How to reach other machines.
     pub remote: Option<Remote>,
     /// Cores for the nodes of this machine, unless they share all of them.
@@ -123,7 +124,7 @@ impl Starter<'_> {
         let mut guard = Command::new("/bin/sh");
         guard
             .args(["-c", GUARD, "guard", &rank.to_string()])
-            .args(directory)
+            .args(directory.map(|directory| &directory.path))
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(if directory.is_some() { Stdio::piped() } else { Stdio::null() })
@@ -203,17 +204,45 @@ impl Starter<'_> {
     }
 }
 
+/// The directory of a job, which goes when all nodes have ended, if the job has made it.
+pub struct Directory {
+    path: PathBuf,
+    is_made: AtomicBool,
+}
+
+impl Directory {
+    /// One that is still to be made.
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, is_made: AtomicBool::new(false) }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if *self.is_made.get_mut() {
+            // It may be gone with its guard.
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
 /// Waits until a guard has made the job's directory.
-fn await_made(directory: &Path, says: ChildStdout) -> Result<()> {
+fn await_made(directory: &Directory, says: ChildStdout) -> Result<()> {
     let mut said = String::new();
     // Read to its end, as the guard says nothing else.
     let read = BufReader::new(says).read_to_string(&mut said);
     if read.is_ok() && said == "made\n" {
+        directory.is_made.store(true, Ordering::Relaxed);
         return Ok(());
     }
     let source =
         std::io::Error::other("there may be no room, or no right to write there; TMPDIR says where it is made");
-    Err(Error::launch(format!("making the directory `{}` for the nodes to meet", directory.display()))(source))
+    Err(Error::launch(format!("making the directory `{}` for the nodes to meet", directory.path.display()))(source))
 }
 
 impl Leash {

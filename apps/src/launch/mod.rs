@@ -27,6 +27,7 @@ pub mod signals;
 
 use std::env;
 use std::ffi::OsString;
+use std::hash::{BuildHasher, RandomState};
 use std::io::IsTerminal;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ use maniple::environment::{
     Secret, Way,
 };
 
-use self::command::{Remote, Starter};
+use self::command::{Directory, Remote, Starter};
 use self::hosts::Hosts;
 use crate::error::{Error, Result};
 
@@ -145,11 +146,10 @@ pub fn run(options: &LaunchOptions) -> Result<ExitCode> {
     };
     // Where the nodes of this machine meet. It is made with the first of them, by its guard, which is left to remove
     // it if we are killed.
-    let directory = Directory(
-        std::path::absolute(env::temp_dir().join(format!("maniple-{}", random_name())))
-            .map_err(Error::launch("finding the folder for temporary files"))?,
-    );
-    let rendezvous = rendezvous(options, &places, &directory.0)?;
+    let path = std::path::absolute(env::temp_dir().join(format!("maniple-{:016x}", random())))
+        .map_err(Error::launch("finding the folder for temporary files"))?;
+    let directory = Directory::new(path);
+    let rendezvous = rendezvous(options, &places, directory.path())?;
     let remote = options.hosts.as_ref().map(|_| Remote::new(&options.ssh)).transpose()?;
     check(&rendezvous)?;
     if remote.is_none() {
@@ -159,7 +159,7 @@ pub fn run(options: &LaunchOptions) -> Result<ExitCode> {
     let starter = Starter {
         program: &options.program,
         places: &places,
-        directory: matches!(rendezvous.meeting, Meeting::File(_)).then_some(directory.0.as_path()),
+        directory: matches!(rendezvous.meeting, Meeting::File(_)).then_some(&directory),
         rendezvous,
         remote,
         cores: cores(options, &places),
@@ -168,19 +168,10 @@ pub fn run(options: &LaunchOptions) -> Result<ExitCode> {
     job::run(&starter, style, options.grace)
 }
 
-/// The directory of a job, which goes when all nodes have ended.
-struct Directory(PathBuf);
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // It may never have been made, or be gone with its guard.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A name that no other job has, and that is hard to guess.
-fn random_name() -> String {
-    std::iter::repeat_with(fastrand::alphanumeric).take(16).collect()
+/// A number by the randomness of the system. One that is made of the time may be that of another job, which begins at
+/// the same moment.
+fn random() -> u64 {
+    RandomState::new().hash_one(())
 }
 
 #[cfg(target_os = "linux")]
@@ -201,7 +192,7 @@ fn rendezvous(options: &LaunchOptions, places: &[hosts::Place], directory: &Path
     let address = match &options.rendezvous {
         Some(address) => address.clone(),
         // A port of the range that is assigned to no service.
-        None => address_of(first, fastrand::u16(49_152..=u16::MAX))?,
+        None => address_of(first, 49_152 | random() as u16)?,
     };
     // All addresses: also those of IPv6.
     let listen = Ipv4Addr::UNSPECIFIED.into();
@@ -257,6 +248,14 @@ fn check(rendezvous: &Rendezvous) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_that_the_job_has_not_made_is_left() {
+        let others = tempfile::tempdir().unwrap();
+        drop(Directory::new(others.path().to_owned()));
+        assert!(others.path().exists());
+        assert_ne!(random(), random());
+    }
 
     #[test]
     fn an_ipv6_address_is_told_from_its_port() {
