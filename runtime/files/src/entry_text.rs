@@ -1,7 +1,10 @@
 //! Text files of entries, read in parts.
 
+use std::any::Any;
 use std::io::BufReader;
 use std::ops::Range;
+
+use maniple_element::{ElementType, with_element};
 
 use crate::error::{Problem, ReadError, entries};
 use crate::line_offsets::{AT_ONCE, head, in_source, line_from, lines};
@@ -45,8 +48,7 @@ enum EntryTextKind {
 }
 
 /// The lines that begin in one of so many shares of the bytes of a text.
-#[doc(hidden)]
-pub struct PartOfText<'a> {
+struct PartOfText<'a> {
     source: &'a dyn Source,
     kind: EntryTextKind,
     bytes: &'a Range<u64>,
@@ -54,8 +56,13 @@ pub struct PartOfText<'a> {
 }
 
 impl PartOfText<'_> {
+    /// Visits entries by code that is compiled here, and not in each crate that reads.
+    fn visit_any(&self, element: ElementType, visit: &mut dyn FnMut(&[u64], &dyn Any)) -> Result<u64, ReadError> {
+        with_element!(element, T => self.visit(&mut |at, value: T| visit(at, &value)))
+    }
+
     /// Visits entries as [`EntryText::read_part`] does.
-    pub(crate) fn visit<T: Number>(&self, visit: &mut dyn FnMut(&[u64], T)) -> Result<u64, ReadError> {
+    fn visit<T: Number>(&self, visit: &mut dyn FnMut(&[u64], T)) -> Result<u64, ReadError> {
         let from = |byte: u64| line_from(self.source, self.bytes, self.bytes.start + byte);
         let own = share(self.bytes.end - self.bytes.start, self.share.0, self.share.1);
         let bytes = from(own.start)?..from(own.end)?;
@@ -157,7 +164,8 @@ impl<S: Source> EntryText<S> {
         mut visit: impl FnMut(&[u64], T),
     ) -> Result<u64, ReadError> {
         let lines = PartOfText { source: &self.source, kind: self.kind, bytes: &self.bytes, share: (part, parts) };
-        T::visit_lines(&lines, &mut visit)
+        let is_asked_for = "entries have elements of the type that is asked for";
+        lines.visit_any(T::TYPE, &mut |at, value| visit(at, *value.downcast_ref().expect(is_asked_for)))
     }
 
     /// Checks how many entries all parts list.

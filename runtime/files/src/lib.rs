@@ -35,7 +35,6 @@
 //! ```
 
 mod array_text;
-mod compiled;
 mod dense;
 mod entry_arrays;
 mod entry_lines;

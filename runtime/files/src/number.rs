@@ -7,13 +7,12 @@ use std::str::FromStr;
 use maniple_element::{Element, ElementType};
 use num_complex::Complex;
 
-use crate::compiled::Compiled;
 use crate::error::Problem;
 use crate::text::shown;
 
 /// A type of elements: `bool`, `u8`, `i8`, `i16`, `u32`, `i32`, `i64`, `f32`, `f64`, and complex numbers of the last
 /// two.
-pub trait Number: Element + Compiled {
+pub trait Number: Element {
     /// Reads the number in a text without blanks around it. A complex number is its real and imaginary part with blanks
     /// between. Floats may have Fortran's exponents, such as `1.5D+03`, and be `inf`, `infinity` or `nan`. Integers may
     /// be written as floats are, such as `2.0` or `1e3`, if they are none other.

@@ -3,8 +3,11 @@
 //! dimensions there are, and extents are at least the largest coordinates. Files that count from 0 can be read if the
 //! caller says so.
 
+use std::any::Any;
 use std::io::{self, BufRead, Write};
 use std::marker::PhantomData;
+
+use maniple_element::{ElementType, with_element};
 
 use crate::entry_lines;
 use crate::error::{Problem, ReadError};
@@ -181,10 +184,25 @@ pub fn read_entries<T: Number>(
     extents: Option<&[u64]>,
     parallel: &dyn Parallel,
 ) -> Result<(Vec<u64>, Entries<T>), ReadError> {
-    T::tensor_entries(text, base, extents, parallel)
+    let (extents, entries) = read_any(T::TYPE, text, base, extents, parallel)?;
+    Ok((extents, *entries.downcast().expect("entries have elements of the type that is asked for")))
 }
 
-pub(crate) fn entries_of<T: Number>(
+/// Reads entries by code that is compiled here, and not in each crate that reads.
+fn read_any(
+    element: ElementType,
+    text: &[u8],
+    base: u64,
+    extents: Option<&[u64]>,
+    parallel: &dyn Parallel,
+) -> Result<(Vec<u64>, Box<dyn Any>), ReadError> {
+    with_element!(element, T => {
+        let (extents, entries) = entries_of::<T>(text, base, extents, parallel)?;
+        Ok((extents, Box::new(entries)))
+    })
+}
+
+fn entries_of<T: Number>(
     text: &[u8],
     base: u64,
     extents: Option<&[u64]>,

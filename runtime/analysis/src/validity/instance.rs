@@ -73,7 +73,7 @@ pub trait Instance: Debug {
     fn leftovers(&self) -> SmallVec<[Self::Event; 2]>;
     /// The same as few events: from then on, each counts as a use of all.
     fn merged_leftovers(&self) -> SmallVec<[Self::Event; 2]>;
-    /// Those that may have used something of a part, each with the part used.
+    /// The uses left behind that may be of something in a part, each with the part used.
     fn leftovers_near(&self, part: &InstancePart) -> SmallVec<[(Self::Event, Option<InstancePart>); 2]>;
 }
 

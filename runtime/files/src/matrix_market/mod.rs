@@ -14,7 +14,6 @@ use std::io::{self, Write};
 
 pub use self::header::{Field, MatrixLayout, MatrixMarketHeader, Symmetry};
 pub use self::reader::{MatrixEntry, Reader};
-pub(crate) use self::whole::entries_of;
 pub use self::whole::{read_entries, write_entries, write_head};
 use crate::number::Number;
 

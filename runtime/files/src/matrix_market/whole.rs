@@ -1,6 +1,9 @@
 //! All entries of a file at once, read and written by several threads.
 
+use std::any::Any;
 use std::io::{self, Write};
+
+use maniple_element::{ElementType, with_element};
 
 use super::header::{Field, MatrixLayout, MatrixMarketHeader, Symmetry};
 use super::reader::{Reader, can_be_mirrored};
@@ -21,13 +24,23 @@ pub fn read_entries<T: Number>(
     text: &[u8],
     parallel: &dyn Parallel,
 ) -> Result<(MatrixMarketHeader, Entries<T>), ReadError> {
-    T::matrix_entries(text, parallel)
+    let (header, entries) = read_any(T::TYPE, text, parallel)?;
+    Ok((header, *entries.downcast().expect("entries have elements of the type that is asked for")))
 }
 
-pub(crate) fn entries_of<T: Number>(
+/// Reads entries by code that is compiled here, and not in each crate that reads.
+fn read_any(
+    element: ElementType,
     text: &[u8],
     parallel: &dyn Parallel,
-) -> Result<(MatrixMarketHeader, Entries<T>), ReadError> {
+) -> Result<(MatrixMarketHeader, Box<dyn Any>), ReadError> {
+    with_element!(element, T => {
+        let (header, entries) = entries_of::<T>(text, parallel)?;
+        Ok((header, Box::new(entries)))
+    })
+}
+
+fn entries_of<T: Number>(text: &[u8], parallel: &dyn Parallel) -> Result<(MatrixMarketHeader, Entries<T>), ReadError> {
     let mut rest = text;
     let header = *Reader::new(&mut rest)?.header();
     let mut entries = match usual(rest, &header, parallel) {
