@@ -92,10 +92,10 @@ impl TextFile<'_> {
         reserve: Reserve<'_>,
     ) -> Result<Survey, ConvertError> {
         match plan.element {
-            ElementType::I64 => self.convert_as(plan, i64::wrapping_add, scratch, (into, reserve)),
-            ElementType::U64 => self.convert_as(plan, u64::wrapping_add, scratch, (into, reserve)),
-            ElementType::C64 => self.convert_as(plan, Complex::<f64>::add, scratch, (into, reserve)),
-            _ => self.convert_as(plan, f64::add, scratch, (into, reserve)),
+            ElementType::I64 => self.convert_as(plan, i64::wrapping_add, scratch, into, reserve),
+            ElementType::U64 => self.convert_as(plan, u64::wrapping_add, scratch, into, reserve),
+            ElementType::C64 => self.convert_as(plan, Complex::<f64>::add, scratch, into, reserve),
+            _ => self.convert_as(plan, f64::add, scratch, into, reserve),
         }
     }
 
@@ -104,7 +104,8 @@ impl TextFile<'_> {
         plan: TextPlan,
         sum: fn(T, T) -> T,
         scratch: Option<&Path>,
-        into: (&mut File, Reserve<'_>),
+        into: &mut File,
+        reserve: Reserve<'_>,
     ) -> Result<Survey, ConvertError> {
         let TextPlan { kinds, order, width, .. } = plan;
         let duplicates = Duplicates::Add(sum);
@@ -112,12 +113,12 @@ impl TextFile<'_> {
             let header = *Reader::new(self.open()?)?.header();
             let extents = vec![Extent::Given(0..header.rows), Extent::Given(0..header.columns)];
             let plan = StoragePlan { kinds, order, extents, width, duplicates };
-            converted(&plan, || Ok(Matrix::new(Reader::new(self.open()?)?)), scratch, into)
+            converted(&plan, || Ok(Matrix::new(Reader::new(self.open()?)?)), scratch, into, reserve)
         } else {
             let given = |extents: &[u64]| extents.iter().map(|&extent| Extent::Given(0..extent)).collect();
             let extents = self.extents.map_or_else(|| vec![Extent::FromZero; kinds.len()], given);
             let plan = StoragePlan { kinds, order, extents, width, duplicates };
-            converted(&plan, || tns::Reader::new(self.open()?), scratch, into)
+            converted(&plan, || tns::Reader::new(self.open()?), scratch, into, reserve)
         }
     }
 }
@@ -126,7 +127,8 @@ fn converted<T: Number, S: EntryStream<T>>(
     plan: &StoragePlan<T>,
     open: impl Fn() -> Result<S, ReadError>,
     scratch: Option<&Path>,
-    (into, reserve): (&mut File, Reserve<'_>),
+    into: &mut File,
+    reserve: Reserve<'_>,
 ) -> Result<Survey, ConvertError> {
     let Some(folder) = scratch else {
         let found = survey(open()?, plan)?;
