@@ -10,8 +10,7 @@ use num_complex::Complex;
 use crate::error::Problem;
 use crate::text::shown;
 
-/// A type of elements: `bool`, `u8`, `i8`, `i16`, `u32`, `i32`, `i64`, `f32`, `f64`, and complex numbers of the last
-/// two.
+/// A type of elements that is read and written as text: `bool`, integers and floats, and complex numbers of the latter.
 pub trait Number: Element {
     /// Reads the number in a text without blanks around it. A complex number is its real and imaginary part with blanks
     /// between. Floats may have Fortran's exponents, such as `1.5D+03`, and be `inf`, `infinity` or `nan`. Integers may

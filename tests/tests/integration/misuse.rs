@@ -18,7 +18,7 @@ struct Cell {
 /// Keeps the only worker until the gate is open: all that is launched meanwhile is mapped before any of it runs.
 #[task(leaf)]
 fn hold(gate: Arc<Mutex<mpsc::Receiver<()>>>) {
-    gate.lock().unwrap().recv().expect("somebody opens the gate");
+    gate.lock().unwrap().recv().expect("the gate is opened");
 }
 
 #[task(leaf)]

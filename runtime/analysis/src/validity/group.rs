@@ -181,9 +181,9 @@ impl<I: Instance> FieldGroup<I> {
     /// looks up what its own fields are used for.
     pub(super) fn narrowed(&self, fields: &FieldMask) -> Self {
         let Self { fields: all, sets, index, by_shape, changes, .. } = self;
-        let (fields_of_all, sets, index, by_shape) = (all.clone(), sets.clone(), index.clone(), by_shape.clone());
-        let lookups = FxHashMap::default();
-        let mut other = Self { fields: fields_of_all, sets, index, by_shape, lookups, changes: *changes };
+        let (sets, index, by_shape) = (sets.clone(), index.clone(), by_shape.clone());
+        let mut other =
+            Self { fields: all.clone(), sets, index, by_shape, lookups: FxHashMap::default(), changes: *changes };
         other.narrow(fields);
         other
     }

@@ -16,7 +16,7 @@ struct Cell {
 /// all of it before anything runs.
 #[task(leaf)]
 fn hold(gate: Arc<Mutex<mpsc::Receiver<()>>>) {
-    gate.lock().unwrap().recv().expect("somebody opens the gate");
+    gate.lock().unwrap().recv().expect("the gate is opened");
 }
 
 #[task(leaf)]
